@@ -1,0 +1,32 @@
+"""rate: memory for offline reinforcement learning.
+
+Train a policy from logged trajectories of a partially observable task; run it for any horizon at constant cost.
+"""
+
+from rate.config import RunConfig
+from rate.envs import ENVS, EnvSpec, EvalCase
+from rate.experiment import Run, load, train_run
+from rate.models import MODELS, RateConfig, SequencePolicy, suggest_config
+from rate.models.actor import Actor
+from rate.recipes import RECIPES, recipe
+from rate.reports import write_report
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ENVS",
+    "MODELS",
+    "RECIPES",
+    "Actor",
+    "EnvSpec",
+    "EvalCase",
+    "RateConfig",
+    "Run",
+    "RunConfig",
+    "SequencePolicy",
+    "load",
+    "recipe",
+    "suggest_config",
+    "train_run",
+    "write_report",
+]

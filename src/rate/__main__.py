@@ -1,0 +1,5 @@
+"""`python -m rate`."""
+
+from rate.cli.main import entry
+
+entry()

@@ -1,0 +1,245 @@
+"""The commands of `rate`, each a plain function whose signature is its help.
+
+A command puts library calls together and prints; it decides nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import torch
+import tyro
+from rich.table import Table
+
+from rate.cli.console import OUT, bar
+from rate.data.collect import collect as collect_data
+from rate.data.collect import dataset_name
+from rate.data.minari import export_minari
+from rate.data.open import open_data
+from rate.data.windows import parse_options
+from rate.envs import ENVS
+from rate.envs.spec import CollectRequest
+from rate.evaluation.evaluator import CaseResult
+from rate.experiment import Run, data_root
+from rate.models import MODELS
+from rate.nn.memory import VALVES
+from rate.objectives import OBJECTIVES
+from rate.recipes import RECIPES
+from rate.reports import write_report
+
+Arg = tyro.conf.Positional
+
+KINDS: dict[str, Any] = {"envs": ENVS, "models": MODELS, "recipes": RECIPES, "valves": VALVES, "objectives": OBJECTIVES}
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2))
+
+
+def list_names(
+    kind: Arg[Literal["all", "envs", "models", "recipes", "valves", "objectives"]] = "all", *, json: bool = False
+) -> None:
+    """List what there is: environments, models, recipes, valves, objectives.
+
+    Args:
+        kind: What to list.
+        json: Print JSON.
+    """
+    chosen = {name: registry.names() for name, registry in KINDS.items() if kind in ("all", name)}
+    if json:
+        return print_json(chosen)
+    for name, names in chosen.items():
+        OUT.print(f"[bold]{name}[/bold]: {', '.join(names)}")
+
+
+def collect(
+    env: Arg[str],
+    *,
+    episodes: int = 2000,
+    seed: int = 0,
+    set: tuple[str, ...] = (),
+    out: Path | None = None,
+    json: bool = False,
+) -> None:
+    """Collect a data set from an environment's expert.
+
+    Args:
+        env: Environment, as `rate list envs` shows it.
+        episodes: How many.
+        seed: Another seed gives other episodes.
+        set: Options of the expert, each as name=value.
+        out: Directory to make; by default one under $RATE_DATA or ./data, named after the request.
+        json: Print JSON.
+    """
+    spec = ENVS.get(env)
+    request = CollectRequest(episodes=episodes, seed=seed, kwargs=parse_options(set))
+    path = out or data_root() / dataset_name(spec, request)
+    with bar("collecting", episodes) as progress:
+        store = collect_data(spec, request, path, progress.on_episode)
+    if json:
+        return print_json({"path": str(path), "episodes": len(store), "steps": int(store.lengths.sum())})
+    OUT.print(f"{len(store)} episodes, {int(store.lengths.sum())} steps in {path}")
+
+
+def data_info(path: Arg[str], *, json: bool = False) -> None:
+    """Show what a data set holds.
+
+    Args:
+        path: Directory of a data set, a Minari directory, or minari:<id>.
+        json: Print JSON.
+    """
+    store = open_data(path, data_root())
+    facts = {
+        "path": str(store.path),
+        "environment": store.card.get("environment"),
+        "episodes": len(store),
+        "steps": int(store.lengths.sum()),
+        "length": _spread(store.lengths),
+        "return": _spread(store.returns),
+        "observation_space": str(store.spaces.observation),
+        "action_space": str(store.spaces.action),
+        "options": store.card.get("options"),
+        "shards": len(store.shards),
+    }
+    if json:
+        return print_json(facts)
+    for name, value in facts.items():
+        OUT.print(f"{name}: {value}", markup=False)
+
+
+def _spread(values: Any) -> dict[str, float]:
+    return {"min": float(values.min()), "mean": float(values.mean()), "max": float(values.max())}
+
+
+def data_export(path: Arg[str], dataset_id: Arg[str]) -> None:
+    """Write a data set as a local Minari data set, without loss.
+
+    Args:
+        path: Directory of a data set.
+        dataset_id: Minari id, for example rate/tmaze/oracle-v0.
+    """
+    written = export_minari(open_data(path, data_root()), dataset_id)
+    OUT.print(f"{dataset_id} in {written}")
+
+
+def evaluate(
+    run: Arg[Path],
+    *,
+    set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
+    episodes: int = 0,
+    batch: int = 0,
+    checkpoint: str = "last",
+    seed: int = -1,
+    target_return: float = math.nan,
+    device: str = "cpu",
+    threads: int = 0,
+    json: bool = False,
+) -> None:
+    """Evaluate a run and record every episode in it.
+
+    Args:
+        run: Run directory.
+        set: Arguments of the environment for one case, as name=value[,name=value]; repeat for more cases.
+        episodes: Per case; 0: as the run's configuration says.
+        batch: Episodes in lock-step; 0: as the run's configuration says.
+        checkpoint: last, best or step_N.
+        seed: Seed of the episodes; negative: as the run's configuration says.
+        target_return: Return to ask for; nan: the one that each case names.
+        device: Where to run: auto, cpu, cuda, mps.
+        threads: CPU threads; 0: as many as torch takes.
+        json: Print JSON.
+    """
+    if threads:
+        torch.set_num_threads(threads)
+    loaded = Run.load(run, checkpoint, device)
+    base = loaded.config.eval
+    chosen = replace(
+        base,
+        episodes=episodes or base.episodes,
+        batch=batch or base.batch,
+        seed=base.seed if seed < 0 else seed,
+        target_return=base.target_return if math.isnan(target_return) else target_return,
+    )
+    with bar("evaluating") as progress:
+        results = loaded.evaluate(set, config=chosen, on_step=progress.on_env_step)
+    print_json([case_row(result) for result in results]) if json else OUT.print(case_table(results))
+
+
+def case_row(result: CaseResult) -> dict[str, Any]:
+    rate, mean = result.success_rate, result.return_mean
+    return {
+        "case": result.case.name,
+        "episodes": len(result.records),
+        "success_rate": asdict(rate) if rate else None,
+        "return_mean": mean.value,
+        "return_sem": mean.value - mean.low if len(result.records) > 1 else None,
+        "ms_per_step": result.ms_per_step,
+        "seconds": result.seconds,
+    }
+
+
+def case_table(results: list[CaseResult]) -> Table:
+    table = Table("case", "episodes", "success rate [95 %]", "return ± SEM", "ms / step", "seconds")
+    for result in results:
+        rate, mean = result.success_rate, result.return_mean
+        success = f"{rate.value:.2f} \\[{rate.low:.2f}, {rate.high:.2f}]" if rate else "-"
+        returns = f"{mean.value:.3f} ± {mean.value - mean.low:.3f}"
+        cost = (f"{result.ms_per_step:.2f}", f"{result.seconds:.1f}")
+        table.add_row(result.case.name, str(len(result.records)), success, returns, *cost)
+    return table
+
+
+def report(runs: Arg[tuple[Path, ...]], *, out: Path = Path("report"), json: bool = False) -> None:
+    """Make tables, figures and one self-contained page from runs.
+
+    Args:
+        runs: Run directories.
+        out: Directory for the report.
+        json: Print the rows of summary.json.
+    """
+    made = write_report(runs, out)
+    if json:
+        return print(made.summary.read_text())
+    print(made.table)
+    for note in made.notes:
+        print(f"note: {note}")
+    print(f"\n{made.page}")
+
+
+def doctor(*, json: bool = False) -> None:
+    """Check this installation: versions, devices, extras, writable places, one training step.
+
+    Args:
+        json: Print JSON.
+    """
+    from rate.cli.doctor import diagnose
+
+    findings = diagnose()
+    if json:
+        return print_json([asdict(finding) for finding in findings])
+    for finding in findings:
+        mark = {"ok": "[green]ok[/green]", "absent": "[yellow]--[/yellow]", "bad": "[red]bad[/red]"}[finding.state]
+        OUT.print(f"{mark:>20}  {finding.what}: {finding.detail}")
+
+
+def bench(*, json: Path | None = None, quick: bool = False) -> None:
+    """Measure acting and training, as ratios within one run.
+
+    Args:
+        json: File to save the figures in.
+        quick: Fewer repetitions; the figures are rougher.
+    """
+    from rate.bench import run_bench
+    from rate.cli.bench_table import print_bench
+    from rate.serial import write_json
+
+    with bar("measuring") as progress:
+        figures = run_bench(quick=quick, on_progress=progress.to)
+    print_bench(figures)
+    if json is not None:
+        write_json(json, figures)
+        OUT.print(f"saved in {json}")

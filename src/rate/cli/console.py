@@ -1,0 +1,65 @@
+"""What the terminal shows while long work runs: bars with rate and time left.
+
+Bars go to standard error, results to standard output, so that a pipe holds results only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from rate.envs.spec import EvalCase
+
+OUT = Console(highlight=False, soft_wrap=True)
+ERR = Console(stderr=True, highlight=False)
+
+
+class RateColumn(ProgressColumn):
+    """Units per second."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:,.1f}/s" if speed else "", style="progress.data.speed")
+
+
+@contextmanager
+def bar(what: str, total: int | None = None) -> Iterator[Bar]:
+    """A bar that is gone when the work is done."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        RateColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with Progress(*columns, console=ERR, transient=True, refresh_per_second=4) as progress:
+        yield Bar(progress, what, total)
+
+
+class Bar:
+    """One line of progress that follows the work."""
+
+    def __init__(self, progress: Progress, what: str, total: int | None) -> None:
+        self._progress = progress
+        self._task = progress.add_task(what, total=total, note="")
+        self._started_at: int | None = None
+
+    def to(self, done: int, total: int | None = None, what: str | None = None, note: str = "") -> None:
+        self._progress.update(self._task, completed=done, total=total, description=what, note=note)
+
+    def on_episode(self, done: int, total: int) -> None:
+        self.to(done, total, "collecting")
+
+    def on_step(self, step: int, metrics: Mapping[str, float]) -> None:
+        shown = [f"{name.split('/')[0]} loss {metrics[name]:.4f}" for name in ("train/loss", "valid/loss") if name in metrics]
+        self.to(step, note=", ".join(shown))
+
+    def on_env_step(self, case: EvalCase, step: int) -> None:
+        # Redrawing at each of a million steps would cost more than the steps.
+        if step % 64 == 0 or step == case.max_steps:
+            self.to(step, case.max_steps, f"evaluating {case.name}")

@@ -1,0 +1,116 @@
+"""The `rate` command: finds the command, runs it, and tells a user's mistake in one line.
+
+Exit codes: 0 done, 2 the user can put it right, 130 interrupted (and saved where there was something to save).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from rate.errors import ConfigError, RateError
+from rate.registry import Registry
+from rate.training.signals import Interrupted
+
+Command = Callable[[Sequence[str]], None]
+
+
+def _plain(function: Callable[..., None], prog: str) -> Command:
+    from rate.cli.parse import parse
+
+    return lambda args: parse(_deferred(function), args, prog)()
+
+
+def _deferred(function: Callable[..., None]) -> Callable[..., Callable[[], None]]:
+    """Parsing and running apart, so that what a command prints is not caught with what the parser says."""
+    import functools
+
+    @functools.wraps(function)
+    def later(*args: object, **kwargs: object) -> Callable[[], None]:
+        return lambda: function(*args, **kwargs)
+
+    later.__annotations__ = {**function.__annotations__, "return": object}
+    return later
+
+
+def _group(commands: Registry[Command], prog: str) -> Command:
+    def run(args: Sequence[str]) -> None:
+        if not args or args[0] in ("-h", "--help"):
+            print(f"usage: {prog} {{{','.join(commands.names())}}} ...")
+            return
+        commands.get(args[0])(args[1:])
+
+    return run
+
+
+def build() -> Registry[Command]:
+    from rate.cli import commands as c
+    from rate.cli.train import train
+
+    data: Registry[Command] = Registry("command of rate data")
+    data.add("info", _plain(c.data_info, "rate data info"))
+    data.add("export", _plain(c.data_export, "rate data export"))
+    table: Registry[Command] = Registry("command")
+    table.add("data", _group(data, "rate data"))
+    table.add("train", train)
+    named = {"list": c.list_names, "collect": c.collect, "eval": c.evaluate, "report": c.report}
+    for name, function in {**named, "bench": c.bench, "doctor": c.doctor}.items():
+        table.add(name, _plain(function, f"rate {name}"))
+    return table
+
+
+HELP = """usage: rate COMMAND ...
+
+  list      environments, models, recipes, valves, objectives
+  collect   a data set from an environment's expert
+  data      info: what a data set holds; export: write it as a Minari data set
+  train     a recipe, edited by options; --resume goes on after any interruption
+  eval      a run, at any horizon: rate eval RUN --set length=1000000
+  report    tables, figures and one page from runs
+  bench     measure acting and training, as ratios within one run
+  doctor    check this installation
+
+rate COMMAND --help shows the options and their defaults; rate --version the version."""
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run one command; the return value is the exit code."""
+    words = list(sys.argv[1:] if args is None else args)
+    if not words or words[0] in ("-h", "--help"):
+        print(HELP)
+        return 0
+    if words[0] == "--version":
+        import rate
+
+        print(f"rate {rate.__version__}")
+        return 0
+    return _run(words)
+
+
+def _run(words: list[str]) -> int:
+    try:
+        build().get(words[0])(words[1:])
+        return 0
+    except RateError as error:
+        print(f"rate: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"rate: {error.filename or 'file'}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    except Interrupted as stop:
+        print(f"rate: {stop}", file=sys.stderr)
+        return 130
+    except KeyboardInterrupt:
+        print("rate: interrupted", file=sys.stderr)
+        return 130
+
+
+def entry() -> None:
+    """The console script."""
+    code = main()
+    sys.stdout.flush()
+    os._exit(code) if code == 130 else sys.exit(code)
+
+
+__all__ = ["ConfigError", "entry", "main"]

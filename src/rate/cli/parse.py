@@ -1,0 +1,40 @@
+"""Command-line parsing with tyro, with every mistake of the user told in one line.
+
+tyro explains a mistake in a box of many lines; the first of them and the nearest option are what is needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import tyro
+
+from rate.errors import ConfigError
+
+T = TypeVar("T")
+
+
+def parse(target: Callable[..., T], args: Sequence[str], prog: str, **options: Any) -> T:
+    """As `tyro.cli`; `--help` prints and leaves, a mistake raises ConfigError."""
+    if {"-h", "--help"} & set(args):
+        return tyro.cli(target, args=["--help"], prog=prog, **options)
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+            return tyro.cli(target, args=list(args), prog=prog, **options)
+    except SystemExit as leave:
+        if leave.code in (0, None):
+            raise
+        raise ConfigError(f"{_one_line(said.getvalue())}; see: {prog} --help") from None
+
+
+def _one_line(box: str) -> str:
+    """What tyro said, without the frame: the message, and the option that it thinks was meant."""
+    blocks = [" ".join(block.split()) for block in re.split(r"^\s*-{5,}\s*$", box, flags=re.MULTILINE)]
+    message = (blocks[1] if len(blocks) > 1 else " ".join(box.split())).rstrip(".")
+    meant = re.search(r"Perhaps you meant:.*?(--\S+)", box, flags=re.DOTALL)
+    return f"{message}; did you mean {meant.group(1)}?" if meant else message

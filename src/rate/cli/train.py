@@ -1,0 +1,98 @@
+"""`rate train`: a recipe, edited by options, trained in a run directory.
+
+The options are the fields of the recipe's configuration, so they differ from recipe to recipe.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from rate.cli.console import OUT, bar
+from rate.cli.parse import parse
+from rate.config import RunConfig, config_from_json
+from rate.errors import ConfigError
+from rate.experiment import train_run
+from rate.recipes import RECIPES, recipe
+from rate.training.run_dir import RunDir
+
+USAGE = "rate train RECIPE [--FIELD VALUE ...] [--out DIR] [--resume] [--threads N] [--json]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainArguments:
+    """A configuration and where to train it."""
+
+    config: RunConfig
+    out: Path
+    resume: bool
+    threads: int
+    json: bool
+
+
+def train(args: Sequence[str]) -> None:
+    """Train a recipe, for example: rate train tmaze/rate --model.memory-tokens 5 --seed 1."""
+    if not args or args[0] in ("-h", "--help"):
+        OUT.print(f"usage: {USAGE}\n\nrecipes: {', '.join(RECIPES.names())}\n\nfields: rate train RECIPE --help", markup=False)
+        return
+    chosen = read_arguments(args)
+    if chosen.threads:
+        torch.set_num_threads(chosen.threads)
+    config = chosen.config
+    with bar("training", config.train.steps) as progress:
+        run = train_run(
+            config, chosen.out, resume=chosen.resume, on_episode=progress.on_episode, on_step=progress.on_step
+        )
+    if chosen.json:
+        print(json.dumps({"run": str(run.path), "step": run.step, "parameters": run.policy.parameter_count()}))
+    else:
+        OUT.print(f"trained to step {run.step}: {run.path}\nevaluate it with: rate eval {run.path}", markup=False)
+
+
+def read_arguments(args: Sequence[str]) -> TrainArguments:
+    """Options of the command are taken out; the rest edits the configuration."""
+    rest = list(args)
+    out, threads = _take(rest, "--out"), _take(rest, "--threads")
+    resume, as_json = _flag(rest, "--resume"), _flag(rest, "--json")
+    named = bool(rest) and not rest[0].startswith("-")
+    if named:
+        name = rest.pop(0)
+        default = recipe(name)
+    elif out and resume:
+        name, default = "", config_from_json(RunDir.open(Path(out)).read_config())
+    else:
+        raise ConfigError(f"which recipe? usage: {USAGE}")
+    config = parse(RunConfig, rest, f"rate train {name}".strip(), default=default)
+    where = Path(out) if out else Path("runs") / config.env.name / f"{config.model.name}-seed{config.seed}"
+    return TrainArguments(config=config, out=where, resume=resume, threads=_number(threads), json=as_json)
+
+
+def _number(text: str | None) -> int:
+    try:
+        return int(text or 0)
+    except ValueError:
+        raise ConfigError(f"--threads takes a whole number, not {text!r}") from None
+
+
+def _flag(args: list[str], name: str) -> bool:
+    found = name in args
+    if found:
+        args.remove(name)
+    return found
+
+
+def _take(args: list[str], name: str) -> str | None:
+    for index, text in enumerate(args):
+        key, equals, value = text.partition("=")
+        if key != name:
+            continue
+        if not equals and index + 1 >= len(args):
+            raise ConfigError(f"{name} needs a value")
+        value = value if equals else args[index + 1]
+        del args[index : index + (1 if equals else 2)]
+        return value
+    return None

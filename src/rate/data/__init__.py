@@ -1,0 +1,30 @@
+"""Data: trajectories on disk, where they come from, and the windows that training reads.
+
+`collect` or `open_data` give a `TrajectoryStore`; `Windows` cuts it into batches.
+"""
+
+from rate.data.collect import collect, dataset_name
+from rate.data.minari import export_minari, load_minari
+from rate.data.open import open_data
+from rate.data.returns import returns_to_go
+from rate.data.spaces import same_space, space_from_json, space_to_json
+from rate.data.store import StoreWriter, TrajectoryStore
+from rate.data.windows import DataConfig, Windows, parse_options, split_episodes
+
+__all__ = [
+    "DataConfig",
+    "StoreWriter",
+    "TrajectoryStore",
+    "Windows",
+    "collect",
+    "dataset_name",
+    "export_minari",
+    "load_minari",
+    "open_data",
+    "parse_options",
+    "returns_to_go",
+    "same_space",
+    "space_from_json",
+    "space_to_json",
+    "split_episodes",
+]

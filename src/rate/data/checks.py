@@ -1,0 +1,110 @@
+"""What every stored episode satisfies: lengths, shapes and dtypes of its spaces, finite numbers.
+
+Both the writer and the check of a stored data set use these rules.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from rate.data.columns import Form, pack, space_columns, space_form
+from rate.errors import DataError
+from rate.types import Array, Spaces, Trajectory
+
+CHUNK_ROWS = 1 << 14
+
+
+def row_layout(space: gym.Space[Any]) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """The dtype and shape of one row of a leaf space."""
+    if isinstance(space, gym.spaces.Text):
+        return np.dtype(f"U{space.max_length}"), ()
+    if space.dtype is None or space.shape is None:
+        raise DataError(f"space {type(space).__name__} cannot be stored; use Box, Discrete or a tree of them")
+    return np.dtype(space.dtype), tuple(space.shape)
+
+
+def leaf_spaces(spaces: Spaces) -> dict[str, gym.Space[Any]]:
+    """Column name -> space, for the observations and the actions."""
+    if isinstance(spaces.action, (gym.spaces.Dict, gym.spaces.Tuple, gym.spaces.Text)):
+        raise DataError(f"action space {type(spaces.action).__name__} cannot be stored; use one array")
+    return {**space_columns(spaces.observation, "observations"), "actions": spaces.action}
+
+
+def columns_of(trajectory: Trajectory, spaces: Spaces, infos: Form) -> dict[str, Array]:
+    """All columns of an episode, checked; the message of a DataError names the column."""
+    steps = len(trajectory)
+    if steps == 0:
+        raise DataError("it has no step; leave empty episodes out")
+    columns = _observation_columns(trajectory, spaces)
+    columns["actions"] = trajectory.actions
+    for name, space in leaf_spaces(spaces).items():
+        check_layout(name, columns[name], steps + name.startswith("observations"), *row_layout(space))
+        check_values(name, columns[name], space)
+    columns["rewards"] = check_rewards(trajectory.rewards, steps)
+    for name in ("terminations", "truncations"):
+        columns[name] = getattr(trajectory, name)
+        check_layout(name, columns[name], steps, np.dtype(bool), ())
+    return {**columns, **_info_columns(trajectory, infos)}
+
+
+def _observation_columns(trajectory: Trajectory, spaces: Spaces) -> dict[str, Array]:
+    try:
+        return pack(trajectory.observations, space_form(spaces.observation), "observations")
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError("observations are not a tree of the form of the observation space") from error
+
+
+def _info_columns(trajectory: Trajectory, infos: Form) -> dict[str, Array]:
+    try:
+        columns = pack(trajectory.infos, infos, "infos")
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError("infos have other names than those of the first episode; give all episodes the same") from error
+    for name, rows in columns.items():
+        if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "biufcSU":
+            raise DataError(f"{name} is not an array of numbers or fixed-width text; convert it")
+        check_layout(name, rows, len(trajectory) + 1, rows.dtype, rows.shape[1:])
+    return columns
+
+
+def check_rewards(rewards: Any, steps: int) -> Array:
+    if not isinstance(rewards, np.ndarray) or rewards.dtype.kind not in "fiu":
+        raise DataError("rewards are not an array of numbers; use float32")
+    check_layout("rewards", rewards, steps, rewards.dtype, ())
+    check_finite("rewards", rewards)
+    return rewards
+
+
+def check_layout(name: str, rows: Any, count: int, dtype: np.dtype[Any], row_shape: tuple[int, ...]) -> None:
+    if not isinstance(rows, np.ndarray):
+        raise DataError(f"{name} is a {type(rows).__name__}, not a NumPy array; convert it")
+    if rows.shape != (count, *row_shape):
+        raise DataError(f"{name} has shape {rows.shape} where {(count, *row_shape)} is expected")
+    if rows.dtype != dtype and not _narrower_text(rows.dtype, dtype):
+        raise DataError(f"{name} has dtype {rows.dtype} where {dtype} is expected; convert it")
+
+
+def _narrower_text(dtype: np.dtype[Any], expected: np.dtype[Any]) -> bool:
+    return dtype.kind in "SU" and dtype.kind == expected.kind and dtype.itemsize <= expected.itemsize
+
+
+def check_values(name: str, rows: Array, space: gym.Space[Any]) -> None:
+    """Finite numbers and existing classes. The bounds of a Box are not enforced: simulators overstep them."""
+    for start in range(0, len(rows), CHUNK_ROWS):
+        part = rows[start : start + CHUNK_ROWS]
+        check_finite(name, part)
+        if isinstance(space, (gym.spaces.Discrete, gym.spaces.MultiDiscrete)):
+            _check_classes(name, part, space)
+
+
+def check_finite(name: str, rows: Array) -> None:
+    if rows.dtype.kind == "f" and not np.isfinite(rows).all():
+        raise DataError(f"{name} holds a value that is not finite; remove or repair the episode")
+
+
+def _check_classes(name: str, rows: Array, space: Any) -> None:
+    count = space.n if isinstance(space, gym.spaces.Discrete) else space.nvec
+    if (rows < space.start).any() or (rows - space.start >= count).any():
+        raise DataError(f"{name} holds a value outside of {space}")

@@ -1,0 +1,161 @@
+"""Trees of arrays as named columns, and `.npy` files that grow row by row.
+
+A tree {"a": x, "b": (y, z)} under the prefix `p` has the columns `p.a`, `p.b.0` and `p.b.1`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import gymnasium as gym
+import numpy as np
+
+from rate.errors import DataError
+from rate.types import Array, Tree
+
+Form = Any
+"""The form of a tree as JSON: null for a leaf, {"dict": [[key, form], ...]} or {"tuple": [form, ...]}."""
+
+CRC_CHUNK = 1 << 22
+FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
+FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def tree_form(tree: Tree) -> Form:
+    if isinstance(tree, Mapping):
+        return {"dict": [[key, tree_form(part)] for key, part in tree.items()]}
+    if isinstance(tree, (tuple, list)):
+        return {"tuple": [tree_form(part) for part in tree]}
+    return None
+
+
+def space_form(space: gym.Space[Any]) -> Form:
+    """The form that the observations of a space have."""
+    if isinstance(space, gym.spaces.Dict):
+        return {"dict": [[key, space_form(part)] for key, part in space.spaces.items()]}
+    if isinstance(space, gym.spaces.Tuple):
+        return {"tuple": [space_form(part) for part in space.spaces]}
+    return None
+
+
+def space_columns(space: gym.Space[Any], prefix: str) -> dict[str, gym.Space[Any]]:
+    """Column name -> the space of its rows."""
+    if not isinstance(space, (gym.spaces.Dict, gym.spaces.Tuple)):
+        return {prefix: space}
+    leaves: dict[str, gym.Space[Any]] = {}
+    for name, part in _parts(space, prefix):
+        leaves.update(space_columns(part, name))
+    return leaves
+
+
+def _parts(space: gym.Space[Any], prefix: str) -> list[tuple[str, gym.Space[Any]]]:
+    if isinstance(space, gym.spaces.Dict):
+        return [(f"{prefix}.{_escaped(key)}", part) for key, part in space.spaces.items()]
+    if isinstance(space, gym.spaces.Tuple):
+        return [(f"{prefix}.{index}", part) for index, part in enumerate(space.spaces)]
+    return []
+
+
+def _escaped(key: str) -> str:
+    """Safe as a part of a file name; the dot is the separator, so it goes too."""
+    return quote(str(key), safe=" ").replace(".", "%2E")
+
+
+def pack(tree: Tree, form: Form, prefix: str) -> dict[str, Any]:
+    """Column name -> leaf. KeyError, TypeError or ValueError where the tree has another form."""
+    if form is None:
+        return {prefix: tree}
+    columns: dict[str, Any] = {}
+    if "dict" in form:
+        if set(tree) != {key for key, _ in form["dict"]}:
+            raise ValueError("other keys")
+        for key, part in form["dict"]:
+            columns.update(pack(tree[key], part, f"{prefix}.{_escaped(key)}"))
+        return columns
+    for index, (leaf, part) in enumerate(zip(tree, form["tuple"], strict=True)):
+        columns.update(pack(leaf, part, f"{prefix}.{index}"))
+    return columns
+
+
+def unpack(form: Form, prefix: str, column: Callable[[str], Any]) -> Tree:
+    """The tree whose leaves `column` gives by name."""
+    if form is None:
+        return column(prefix)
+    if "dict" in form:
+        return {key: unpack(part, f"{prefix}.{_escaped(key)}", column) for key, part in form["dict"]}
+    return tuple(unpack(part, f"{prefix}.{index}", column) for index, part in enumerate(form["tuple"]))
+
+
+class ColumnFile:
+    """A `.npy` file of unknown length; NumPy pads its header so that the length can be filled in at the end."""
+
+    def __init__(self, path: Path, dtype: np.dtype[Any], row_shape: tuple[int, ...]) -> None:
+        self.dtype, self.row_shape, self.rows = dtype, row_shape, 0
+        self._file = path.open("wb")
+        self._write_header()
+        self._header_size = self._file.tell()
+
+    def _write_header(self) -> None:
+        descr = np.lib.format.dtype_to_descr(self.dtype)
+        header = {"descr": descr, "fortran_order": False, "shape": (self.rows, *self.row_shape)}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+    def append(self, rows: Array) -> None:
+        self._file.write(np.ascontiguousarray(rows, dtype=self.dtype).tobytes())
+        self.rows += len(rows)
+
+    def finish(self) -> None:
+        self._file.seek(0)
+        self._write_header()
+        if self._file.tell() != self._header_size:
+            raise RuntimeError("this version of NumPy writes .npy headers of varying size")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def abandon(self) -> None:
+        # Closing flushes, which fails again on a full disk: the file is about to be deleted anyway.
+        with suppress(OSError):
+            self._file.close()
+
+
+def crc32(path: Path) -> str:
+    """Checksum of a file as eight hexadecimal digits."""
+    value = 0
+    with path.open("rb") as file:
+        while chunk := file.read(CRC_CHUNK):
+            value = zlib.crc32(chunk, value)
+    return f"{value:08x}"
+
+
+def sync_directory(path: Path) -> None:
+    """Make renames inside a directory survive a power cut, where the system can."""
+    if os.name == "nt":  # directories cannot be opened there
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def disk_errors(path: Path, doing: str = "write") -> Iterator[None]:
+    """Turn what the operating system refuses into one line that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL:
+            advice = "the disk is full; free some space or choose another directory"
+        elif error.errno in FORBIDDEN:
+            advice = "permission denied; choose another directory or change its permissions"
+        else:
+            advice = f"{error.strerror or error}; choose another directory"
+        raise DataError(f"cannot {doing} {path}: {advice}") from error

@@ -1,0 +1,34 @@
+"""Opens whatever the user names as data: a store, a Minari directory or minari:<id>.
+
+Minari data is converted once into a store under the cache directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from rate.data.minari import data_directory, load_minari
+from rate.data.store import TrajectoryStore, is_store
+from rate.errors import DataError
+
+PREFIX = "minari:"
+
+
+def open_data(source: str | Path, cache_dir: str | Path) -> TrajectoryStore:
+    """Open a data set; DataError if the source is none."""
+    text = str(source)
+    if text.startswith(PREFIX):
+        name = text.removeprefix(PREFIX)
+        return load_minari(name, Path(cache_dir) / _cache_name(name))
+    if not is_store(text) and data_directory(text) is not None:
+        return load_minari(text, Path(cache_dir) / _cache_name(str(Path(text).resolve())))
+    return TrajectoryStore.open(text)
+
+
+def _cache_name(name: str) -> str:
+    if not name:
+        raise DataError(f"{PREFIX} needs the id of a data set, for example {PREFIX}mujoco/hopper/medium-v0")
+    slug = re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-")[-60:]
+    return f"minari-{slug}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

@@ -1,0 +1,149 @@
+"""Gymnasium spaces as JSON values and back, exact in dtype, bounds and start.
+
+The card of a data set and the checkpoints of a run carry spaces in this form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from rate.errors import DataError
+from rate.types import Array, Spaces
+
+Json = dict[str, Any]
+
+
+def _number(value: Any) -> Any:
+    """A JSON number; strict JSON has no infinity, so that is written as a string."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _bounds_to_json(bounds: Array) -> Any:
+    """One number where all bounds are the same, which keeps the card of an image space short."""
+    flat = bounds.ravel().tolist()
+    if flat and len(set(flat)) == 1:
+        return _number(flat[0])
+    return [_number(value) for value in flat]
+
+
+def _bounds_from_json(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    if isinstance(value, list):
+        return np.array([_typed(item, dtype) for item in value], dtype=dtype).reshape(shape)
+    return np.full(shape, _typed(value, dtype), dtype=dtype)
+
+
+def _typed(value: Any, dtype: np.dtype[Any]) -> Any:
+    return float(value) if dtype.kind == "f" else value
+
+
+def _box_to_json(space: spaces.Box) -> Json:
+    return {
+        "dtype": str(space.dtype),
+        "shape": list(space.shape),
+        "low": _bounds_to_json(space.low),
+        "high": _bounds_to_json(space.high),
+    }
+
+
+def _box_from_json(value: Json) -> spaces.Box:
+    shape, dtype = tuple(value["shape"]), np.dtype(value["dtype"])
+    low, high = (_bounds_from_json(value[name], shape, dtype) for name in ("low", "high"))
+    return spaces.Box(low=low, high=high, shape=shape, dtype=dtype.type)
+
+
+def _discrete_to_json(space: spaces.Discrete[Any]) -> Json:
+    return {"n": int(space.n), "start": int(space.start), "dtype": str(space.dtype)}
+
+
+def _discrete_from_json(value: Json) -> spaces.Discrete[Any]:
+    # Older Gymnasium releases know no dtype here: it is only given where it is not theirs.
+    dtype = {} if value["dtype"] == "int64" else {"dtype": value["dtype"]}
+    return spaces.Discrete(value["n"], start=value["start"], **dtype)
+
+
+def _multi_discrete_to_json(space: spaces.MultiDiscrete[Any]) -> Json:
+    return {"nvec": space.nvec.tolist(), "start": space.start.tolist(), "dtype": str(space.dtype)}
+
+
+def _multi_discrete_from_json(value: Json) -> spaces.MultiDiscrete[Any]:
+    return spaces.MultiDiscrete(value["nvec"], dtype=value["dtype"], start=value["start"])
+
+
+def _multi_binary_to_json(space: spaces.MultiBinary) -> Json:
+    return {"n": list(space.n) if isinstance(space.n, tuple) else int(space.n)}
+
+
+def _multi_binary_from_json(value: Json) -> spaces.MultiBinary:
+    return spaces.MultiBinary(value["n"])
+
+
+def _dict_to_json(space: spaces.Dict) -> Json:
+    # Pairs, because the order of the keys is part of the space.
+    return {"spaces": [[key, space_to_json(part)] for key, part in space.spaces.items()]}
+
+
+def _dict_from_json(value: Json) -> spaces.Dict:
+    return spaces.Dict(OrderedDict((key, space_from_json(part)) for key, part in value["spaces"]))
+
+
+def _tuple_to_json(space: spaces.Tuple[Any]) -> Json:
+    return {"spaces": [space_to_json(part) for part in space.spaces]}
+
+
+def _tuple_from_json(value: Json) -> spaces.Tuple[Any]:
+    return spaces.Tuple([space_from_json(part) for part in value["spaces"]])
+
+
+def _text_to_json(space: spaces.Text) -> Json:
+    return {"min_length": space.min_length, "max_length": space.max_length, "charset": space.characters}
+
+
+def _text_from_json(value: Json) -> spaces.Text:
+    return spaces.Text(value["max_length"], min_length=value["min_length"], charset=value["charset"])
+
+
+_KINDS: dict[str, tuple[type[gym.Space[Any]], Callable[[Any], Json], Callable[[Json], gym.Space[Any]]]] = {
+    "Box": (spaces.Box, _box_to_json, _box_from_json),
+    "Discrete": (spaces.Discrete, _discrete_to_json, _discrete_from_json),
+    "MultiDiscrete": (spaces.MultiDiscrete, _multi_discrete_to_json, _multi_discrete_from_json),
+    "MultiBinary": (spaces.MultiBinary, _multi_binary_to_json, _multi_binary_from_json),
+    "Dict": (spaces.Dict, _dict_to_json, _dict_from_json),
+    "Tuple": (spaces.Tuple, _tuple_to_json, _tuple_from_json),
+    "Text": (spaces.Text, _text_to_json, _text_from_json),
+}
+
+
+def space_to_json(space: gym.Space[Any]) -> Json:
+    """The space as a value that strict JSON can hold."""
+    for kind, (cls, encode, _) in _KINDS.items():
+        if isinstance(space, cls):
+            return {"type": kind, **encode(space)}
+    raise DataError(f"space {type(space).__name__} cannot be stored; use one of {', '.join(_KINDS)}")
+
+
+def space_from_json(value: Json) -> gym.Space[Any]:
+    """The space that `space_to_json` was given."""
+    try:
+        return _KINDS[value["type"]][2](value)
+    except (KeyError, TypeError, ValueError, AssertionError) as error:
+        raise DataError(f"not a description of a space: {str(value)[:80]}") from error
+
+
+def spaces_to_json(value: Spaces) -> Json:
+    return {"observation": space_to_json(value.observation), "action": space_to_json(value.action)}
+
+
+def spaces_from_json(value: Json) -> Spaces:
+    return Spaces(observation=space_from_json(value["observation"]), action=space_from_json(value["action"]))
+
+
+def same_space(one: gym.Space[Any], other: gym.Space[Any]) -> bool:
+    """Exact equality; Gymnasium's own takes bounds that are merely close for equal."""
+    return space_to_json(one) == space_to_json(other)

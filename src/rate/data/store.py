@@ -1,0 +1,176 @@
+"""The trajectory store: packed columns, memory-mapped, so that data may be larger than memory.
+
+A directory with card.json and shards of `.npy` columns. Episode i of a shard has the steps offsets[i] .. offsets[i + 1]
+and the observation rows offsets[i] + i .. offsets[i + 1] + i + 1, since it has one observation more than steps.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rate.data.checks import check_finite, check_layout, check_values, leaf_spaces, row_layout
+from rate.data.columns import crc32, disk_errors, space_form, unpack
+from rate.data.returns import suffix_sums
+from rate.data.spaces import spaces_from_json
+from rate.data.writer import CARD, FORMAT, VERSION, StoreWriter
+from rate.errors import DataError
+from rate.types import Array, Spaces, Trajectory
+
+__all__ = ["Shard", "StoreWriter", "TrajectoryStore", "is_store"]
+
+AGAIN = "collect or convert it again"
+
+
+def is_store(path: Path | str) -> bool:
+    return (Path(path) / CARD).is_file()
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The columns of some consecutive episodes."""
+
+    columns: dict[str, Array]
+    offsets: NDArray[np.int64]
+    seeds: NDArray[np.int64]
+
+    def rows(self, name: str, episode: int) -> Array:
+        """The rows of one column that belong to an episode (counted within the shard)."""
+        start, stop = int(self.offsets[episode]), int(self.offsets[episode + 1])
+        if name.startswith(("observations", "infos")):
+            start, stop = start + episode, stop + episode + 1
+        return self.columns[name][start:stop]
+
+
+class TrajectoryStore:
+    """A data set that is read in place. The arrays it gives are read-only views of the files."""
+
+    def __init__(self, path: Path, card: dict[str, Any], spaces: Spaces, shards: list[Shard]) -> None:
+        self.path, self.card, self.spaces, self.shards = path, card, spaces, shards
+        self._observation_form = space_form(spaces.observation)
+        counts = [len(shard.seeds) for shard in shards]
+        self.shard_of: NDArray[np.int64] = np.repeat(np.arange(len(shards)), counts)
+        """(episodes,) the shard that holds an episode."""
+        self.episode_in_shard: NDArray[np.int64] = np.concatenate([np.arange(count) for count in counts])
+        self.first_step: NDArray[np.int64] = np.concatenate([shard.offsets[:-1] for shard in shards])
+        """(episodes,) the first row of an episode in the step columns of its shard."""
+        self.lengths: NDArray[np.int64] = np.concatenate([np.diff(shard.offsets) for shard in shards])
+        self.seeds: NDArray[np.int64] = np.concatenate([shard.seeds for shard in shards])
+
+    @classmethod
+    def open(cls, path: Path | str, check: bool = True) -> TrajectoryStore:
+        """Open a data set; `check` also reads all of it to verify checksums and values."""
+        root = Path(path)
+        card = _read_card(root)
+        try:
+            spaces = spaces_from_json(card["spaces"])
+            shards = [_open_shard(root / entry["name"], entry, spaces, check) for entry in card["shards"]]
+            complete = sum(len(shard.seeds) for shard in shards) == card["episodes"] > 0
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            raise DataError(f"{root / CARD} is damaged ({type(error).__name__}: {error}); {AGAIN}") from error
+        if not complete:
+            raise DataError(f"{root} does not hold the episodes that its card names; {AGAIN}")
+        return cls(root, card, spaces, shards)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, index: int) -> Trajectory:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"episode {index} of {len(self)}")
+        index = index % len(self)
+        shard, episode = self.shards[int(self.shard_of[index])], int(self.episode_in_shard[index])
+        return Trajectory(
+            observations=unpack(self._observation_form, "observations", lambda name: shard.rows(name, episode)),
+            actions=shard.rows("actions", episode),
+            rewards=shard.rows("rewards", episode),
+            terminations=shard.rows("terminations", episode),
+            truncations=shard.rows("truncations", episode),
+            infos=unpack(self.card["infos"], "infos", lambda name: shard.rows(name, episode)),
+            seed=int(self.seeds[index]),
+        )
+
+    def __iter__(self) -> Iterator[Trajectory]:
+        return (self[index] for index in range(len(self)))
+
+    def rewards(self, index: int) -> Array:
+        """The rewards of one episode, without the cost of the rest of it."""
+        return self.shards[int(self.shard_of[index])].rows("rewards", int(self.episode_in_shard[index]))
+
+    @cached_property
+    def returns(self) -> NDArray[np.float64]:
+        """(episodes,) undiscounted."""
+        return np.array([suffix_sums(self.rewards(index))[0] for index in range(len(self))], dtype=np.float64)
+
+
+def _read_card(root: Path) -> dict[str, Any]:
+    if not root.is_dir():
+        raise DataError(f"no data set at {root}: there is no such directory; check the path or collect one")
+    if not is_store(root):
+        raise DataError(f"{root} is not a data set: it has no {CARD}; check the path or collect one")
+    try:
+        with disk_errors(root / CARD, "read"):
+            card = json.loads((root / CARD).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"{root / CARD} is damaged: not JSON; {AGAIN}") from error
+    if not isinstance(card, dict) or card.get("format") != FORMAT:
+        raise DataError(f"{root / CARD} is not the card of a data set of this library; check the path")
+    if card.get("version") != VERSION:
+        raise DataError(f"{root} has format version {card.get('version')}, this release reads {VERSION}; {AGAIN}")
+    return card
+
+
+def _open_shard(path: Path, entry: dict[str, Any], spaces: Spaces, check: bool) -> Shard:
+    if not path.is_dir():
+        raise DataError(f"{path} is missing; {AGAIN}")
+    columns = {
+        name.removesuffix(".npy"): _open_column(path / name, file, check) for name, file in entry["files"].items()
+    }
+    offsets, seeds = np.array(columns.pop("offsets")), np.array(columns.pop("seeds"))
+    consistent = len(offsets) == len(seeds) + 1 == entry["episodes"] + 1 and offsets[0] == 0
+    if not consistent or offsets[-1] != entry["steps"] or (np.diff(offsets) < 1).any():
+        raise DataError(f"{path / 'offsets.npy'} does not agree with the card; {AGAIN}")
+    try:
+        _check_columns(columns, spaces, entry["steps"], entry["episodes"], check)
+    except DataError as error:
+        raise DataError(f"{path} is damaged: {error}; or {AGAIN}") from error
+    return Shard(columns=columns, offsets=offsets, seeds=seeds)
+
+
+def _open_column(path: Path, file: dict[str, Any], check: bool) -> Array:
+    if not path.is_file():
+        raise DataError(f"{path} is missing; {AGAIN}")
+    with disk_errors(path, "read"):
+        size = path.stat().st_size
+        if size != file["size"]:
+            raise DataError(f"{path} has {size} bytes where the card names {file['size']}; {AGAIN}")
+        if check and crc32(path) != file["crc32"]:
+            raise DataError(f"{path} is damaged: its checksum is not that of the card; {AGAIN}")
+        try:
+            # A plain view of the map: indexing np.memmap itself is several times slower.
+            return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        except ValueError as error:
+            raise DataError(f"{path} is not a readable .npy file; {AGAIN}") from error
+
+
+def _check_columns(columns: dict[str, Array], spaces: Spaces, steps: int, episodes: int, check: bool) -> None:
+    leaves = leaf_spaces(spaces)
+    for name, space in leaves.items():
+        rows = steps + episodes * name.startswith("observations")
+        check_layout(name, columns[name], rows, *row_layout(space))
+        if check:
+            check_values(name, columns[name], space)
+    check_layout("rewards", columns["rewards"], steps, columns["rewards"].dtype, ())
+    if check:
+        check_finite("rewards", columns["rewards"])
+    for name in ("terminations", "truncations"):
+        check_layout(name, columns[name], steps, np.dtype(bool), ())
+    for name in columns.keys() - leaves.keys() - {"rewards", "terminations", "truncations"}:
+        check_layout(name, columns[name], steps + episodes, columns[name].dtype, columns[name].shape[1:])

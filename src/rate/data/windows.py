@@ -1,0 +1,204 @@
+"""Windows of episodes as batches of tensors, for training.
+
+A batch is a pure function of (seed, step): training resumes at any step without a saved sampler state.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import gymnasium as gym
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rate.data.columns import space_form, unpack
+from rate.data.returns import returns_to_go, suffix_sums
+from rate.data.store import TrajectoryStore
+from rate.errors import ConfigError, DataError
+from rate.types import Array, Segment
+
+__all__ = ["DataConfig", "Start", "Windows", "parse_options", "returns_to_go", "split_episodes"]
+
+Ids = NDArray[np.int64]
+Start = Literal["first", "random"]
+
+# Torch computes little in the wider unsigned types.
+_TORCH_DTYPES = {"float64": np.float32, "uint16": np.int32, "uint32": np.int64, "uint64": np.int64}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """Which data a run trains on, and how windows are cut from it."""
+
+    path: str = ""
+    """Directory of a data set, or minari:<id>; empty: collected from the expert of the environment."""
+    episodes: int = 2000
+    """Episodes to collect."""
+    options: tuple[str, ...] = ()
+    """Options of the expert, each as name=value."""
+    seed: int = 0
+    """Seed of the collected episodes, of the split and of the order of the windows."""
+    start: Start = "first"
+    """Where a window starts in an episode that is longer: "first" always at step 0, "random" anywhere."""
+    validation_fraction: float = 0.1
+    """Share of the episodes that is held out."""
+    return_scale: float = 1.0
+    """Returns-to-go are divided by this."""
+
+    def __post_init__(self) -> None:
+        if self.episodes <= 0:
+            raise ConfigError(f"data.episodes must be positive, got {self.episodes}")
+        if self.seed < 0:
+            raise ConfigError(f"data.seed must not be negative, got {self.seed}")
+        if self.start not in ("first", "random"):
+            raise ConfigError(f'data.start must be "first" or "random", got {self.start!r}')
+        if not 0 <= self.validation_fraction < 1:
+            raise ConfigError(f"data.validation_fraction must be in [0, 1), got {self.validation_fraction}")
+        if not (math.isfinite(self.return_scale) and self.return_scale > 0):
+            raise ConfigError(f"data.return_scale must be positive and finite, got {self.return_scale}")
+        parse_options(self.options)
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not JSON")
+
+
+def parse_options(strings: Sequence[str]) -> dict[str, Any]:
+    """["length=9", "name=up"] -> {"length": 9, "name": "up"}: values are JSON where they can be, else text."""
+    options: dict[str, Any] = {}
+    for string in strings:
+        name, equals, text = string.partition("=")
+        if not equals or not name.isidentifier():
+            raise ConfigError(f"option {string!r} is not of the form name=value")
+        if name in options:
+            raise ConfigError(f"option {name!r} is given twice")
+        try:
+            options[name] = json.loads(text, parse_constant=_no_constant)
+        except ValueError:
+            options[name] = text
+    return options
+
+
+def split_episodes(episodes: int, validation_fraction: float, seed: int) -> tuple[Ids, Ids]:
+    """Ids of the training and of the validation episodes, each sorted; the same for the same arguments."""
+    if episodes < 1:
+        raise DataError("there is no episode to split; collect some")
+    held_out = round(episodes * validation_fraction)
+    if validation_fraction > 0:
+        held_out = min(max(held_out, 1), episodes - 1)
+    order = np.random.default_rng([seed, 0, 2]).permutation(episodes).astype(np.int64)
+    return np.sort(order[held_out:]), np.sort(order[:held_out])
+
+
+class Windows:
+    """Windows of `length` steps, one per episode and epoch, padded with zeros at the end."""
+
+    def __init__(
+        self,
+        store: TrajectoryStore,
+        episode_ids: Sequence[int] | Ids,
+        *,
+        length: int,
+        start: Start = "first",
+        return_scale: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        self.ids: Ids = np.asarray(episode_ids, dtype=np.int64)
+        if len(self.ids) == 0:
+            raise DataError("no episode to take windows from; collect more or lower data.validation_fraction")
+        if length < 1:
+            raise ConfigError(f"the length of a window must be positive, got {length}")
+        self.store, self.length, self.start, self.seed = store, length, start, seed
+        self._lengths = store.lengths[self.ids]
+        self._form = space_form(store.spaces.observation)
+        self._steps = np.arange(length)
+        self._action_dtype = np.float32 if isinstance(store.spaces.action, gym.spaces.Box) else np.int64
+        columns = [(suffix_sums(store.rewards(int(i))) / return_scale).astype(np.float32) for i in self.ids]
+        self._return_to_go = np.concatenate(columns)
+        self._return_start = np.concatenate([[0], np.cumsum(self._lengths)[:-1]])
+        # Kept because neighbouring steps share an epoch; the result does not depend on it.
+        self._order = lru_cache(maxsize=4)(self._permutation)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def _permutation(self, epoch: int) -> Ids:
+        return np.random.default_rng([self.seed, epoch]).permutation(len(self.ids)).astype(np.int64)
+
+    def batch(self, index_step: int, batch_size: int) -> Segment:
+        """Batch number `index_step` of an endless run through shuffled epochs."""
+        position = index_step * batch_size + np.arange(batch_size)
+        epoch, within = np.divmod(position, len(self.ids))
+        items = np.concatenate([self._order(int(e))[within[epoch == e]] for e in np.unique(epoch)])
+        return self._gather(items, self._starts(items, index_step))
+
+    def _starts(self, items: Ids, index_step: int) -> Ids:
+        if self.start == "first":
+            return np.zeros(len(items), dtype=np.int64)
+        choices = np.maximum(self._lengths[items] - self.length, 0) + 1
+        return np.random.default_rng([self.seed, index_step, 1]).integers(0, choices)
+
+    def fixed(self, batch_size: int) -> Iterator[Segment]:
+        """Every window once, in order: the first of each episode, or with start="random" all that tile it."""
+        tiles = np.ones_like(self._lengths) if self.start == "first" else -(-self._lengths // self.length)
+        items = np.repeat(np.arange(len(self.ids)), tiles)
+        starts = np.concatenate([np.arange(count) for count in tiles]) * self.length
+        for at in range(0, len(items), batch_size):
+            yield self._gather(items[at : at + batch_size], starts[at : at + batch_size])
+
+    def _gather(self, items: Ids, starts: Ids) -> Segment:
+        steps = starts[:, None] + self._steps
+        mask = steps < self._lengths[items][:, None]
+        # Padding reads the last real step, so that every index exists, and is zeroed afterwards.
+        steps = np.minimum(steps, self._lengths[items][:, None] - 1)
+        ids = self.ids[items]
+        rows = self.store.first_step[ids][:, None] + steps
+        observation_rows = rows + self.store.episode_in_shard[ids][:, None]
+        shards = self.store.shard_of[ids]
+        read = _Reader(self.store, shards, mask)
+        action = read("actions", rows).astype(self._action_dtype, copy=False)
+        return_to_go = self._return_to_go[self._return_start[items][:, None] + steps] * mask
+        return Segment(
+            observation=unpack(self._form, "observations", lambda name: _tensor(read(name, observation_rows))),
+            action=torch.from_numpy(action),
+            return_to_go=torch.from_numpy(return_to_go),
+            mask=torch.from_numpy(mask),
+        )
+
+
+class _Reader:
+    """Reads the rows of one batch from whichever shards hold them."""
+
+    def __init__(self, store: TrajectoryStore, shards: Ids, mask: NDArray[np.bool_]) -> None:
+        self._store, self._shards, self._padding = store, shards, ~mask
+        self._used = np.unique(shards)
+
+    def __call__(self, name: str, rows: Ids) -> Array:
+        """(B, T, ...) with zeros where the mask is false."""
+        if len(self._used) == 1:
+            values: Array = self._store.shards[self._used[0]].columns[name][rows]
+        else:
+            values = self._from_several(name, rows)
+        values[self._padding] = np.zeros((), dtype=values.dtype)
+        return values
+
+    def _from_several(self, name: str, rows: Ids) -> Array:
+        column = self._store.shards[self._used[0]].columns[name]
+        values = np.empty((*rows.shape, *column.shape[1:]), dtype=column.dtype)
+        for shard in self._used:
+            chosen = self._shards == shard
+            values[chosen] = self._store.shards[shard].columns[name][rows[chosen]]
+        return values
+
+
+def _tensor(values: Array) -> Tensor:
+    if values.dtype.kind in "SU":
+        raise DataError("text observations cannot be turned into tensors; encode them as numbers when collecting")
+    return torch.from_numpy(values.astype(_TORCH_DTYPES.get(str(values.dtype), values.dtype), copy=False))

@@ -1,0 +1,211 @@
+"""Writes a data set: shards of packed columns, each complete or absent, and the card last.
+
+A data set without its card does not exist, so an interrupted writer never leaves something that can be opened.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from rate.data.checks import check_layout, columns_of, leaf_spaces, row_layout
+from rate.data.columns import ColumnFile, Form, crc32, disk_errors, sync_directory, tree_form
+from rate.data.returns import suffix_sums
+from rate.data.spaces import spaces_to_json
+from rate.errors import DataError
+from rate.types import Array, Spaces, Trajectory
+
+FORMAT = "rate-trajectories"
+VERSION = 1
+CARD = "card.json"
+SHARD_STEPS = 1_000_000
+SHARD_BYTES = 1 << 32
+
+
+class ShardFiles:
+    """The open files of the shard that is being written, in a hidden directory beside its final place."""
+
+    def __init__(self, root: Path, number: int) -> None:
+        self.name = f"shard-{number:05d}"
+        self.final = root / self.name
+        self.hidden = root / f".{self.name}.tmp"
+        # Exclusive: of two writers in one directory the second fails here and does no harm.
+        self.hidden.mkdir(exist_ok=False)
+        self.columns: dict[str, ColumnFile] = {}
+        self.offsets, self.seeds, self.bytes = [0], list[int](), 0
+        self.moved = False
+
+    def append(self, columns: Mapping[str, Array], seed: int) -> None:
+        for name, rows in columns.items():
+            if name not in self.columns:
+                self.columns[name] = ColumnFile(self.hidden / f"{name}.npy", rows.dtype, rows.shape[1:])
+            self.columns[name].append(rows)
+            self.bytes += rows.nbytes
+        self.offsets.append(self.offsets[-1] + len(columns["rewards"]))
+        self.seeds.append(seed)
+
+    def commit(self) -> dict[str, Any]:
+        """Move the shard to its place; returns its entry of the card."""
+        for name, values in (("offsets", self.offsets), ("seeds", self.seeds)):
+            self.columns[name] = ColumnFile(self.hidden / f"{name}.npy", np.dtype(np.int64), ())
+            self.columns[name].append(np.array(values, dtype=np.int64))
+        for column in self.columns.values():
+            column.finish()
+        paths = sorted(self.hidden.iterdir())
+        files = {path.name: {"size": path.stat().st_size, "crc32": crc32(path)} for path in paths}
+        self.hidden.rename(self.final)
+        self.moved = True
+        sync_directory(self.final.parent)
+        return {"name": self.name, "episodes": len(self.seeds), "steps": self.offsets[-1], "files": files}
+
+    def abandon(self) -> None:
+        for column in self.columns.values():
+            column.abandon()
+        shutil.rmtree(self.final if self.moved else self.hidden, ignore_errors=True)
+
+
+class StoreWriter:
+    """Use as a context manager and `add` trajectories; leaving the block without an exception finishes the data set."""
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        spaces: Spaces,
+        environment: str,
+        options: Mapping[str, Any],
+        generator: str,
+        shard_steps: int = SHARD_STEPS,
+        shard_bytes: int = SHARD_BYTES,
+    ) -> None:
+        self.path = Path(path)
+        self.spaces = spaces
+        self._head = _json_values({"environment": environment, "options": dict(options), "generator": generator})
+        self._limits = (shard_steps, shard_bytes)
+        self._layout = {name: row_layout(space) for name, space in leaf_spaces(spaces).items()}
+        self._infos: Form = {"dict": []}
+        self._lengths, self._returns, self._seeds = list[int](), list[float](), list[int]()
+        self._done: list[dict[str, Any]] = []
+        self._shard: ShardFiles | None = None
+        self._made_directory = False
+
+    def __enter__(self) -> StoreWriter:
+        with disk_errors(self.path):
+            self._made_directory = not self.path.exists()
+            self.path.mkdir(parents=True, exist_ok=True)
+            if (self.path / CARD).exists():
+                raise DataError(f"{self.path} already holds a data set; choose another directory or delete it")
+            if any(self.path.glob("*shard-*")):
+                raise DataError(f"{self.path} holds an unfinished data set; if nothing is writing it, delete it")
+            self._shard = ShardFiles(self.path, 0)
+        return self
+
+    def add(self, trajectory: Trajectory) -> None:
+        """Append one episode."""
+        if not self._lengths:
+            self._infos = tree_form(trajectory.infos)
+        try:
+            columns = columns_of(trajectory, self.spaces, self._infos)
+            self._pin_layout(columns)
+        except DataError as error:
+            raise DataError(f"episode {len(self._lengths)} cannot be stored: {error}") from error
+        columns = {name: rows.astype(self._layout[name][0], copy=False) for name, rows in columns.items()}
+        with disk_errors(self.path):
+            self._open_shard().append(columns, trajectory.seed)
+        self._lengths.append(len(trajectory))
+        self._returns.append(float(suffix_sums(trajectory.rewards)[0]))
+        self._seeds.append(trajectory.seed)
+
+    def _pin_layout(self, columns: Mapping[str, Array]) -> None:
+        """Columns that no space describes keep the dtype and the shape of the first episode."""
+        for name, rows in columns.items():
+            check_layout(name, rows, len(rows), *self._layout.setdefault(name, (rows.dtype, rows.shape[1:])))
+
+    def _open_shard(self) -> ShardFiles:
+        assert self._shard is not None, "use the writer as a context manager"
+        if self._shard.offsets[-1] >= self._limits[0] or self._shard.bytes >= self._limits[1]:
+            self._done.append(self._shard.commit())
+            self._shard = ShardFiles(self.path, len(self._done))
+        return self._shard
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._undo()
+            return
+        try:
+            self._finish()
+        except BaseException:
+            self._undo()
+            raise
+
+    def _finish(self) -> None:
+        if not self._lengths:
+            raise DataError(f"no episode was given for {self.path}; a data set needs at least one")
+        with disk_errors(self.path):
+            assert self._shard is not None
+            self._done.append(self._shard.commit())
+            write_card(self.path, self._card())
+
+    def _undo(self) -> None:
+        """Remove what this writer made, and nothing else."""
+        (self.path / CARD).unlink(missing_ok=True)
+        if self._shard is not None:
+            self._shard.abandon()
+        for shard in self._done:
+            shutil.rmtree(self.path / shard["name"], ignore_errors=True)
+        if self._made_directory and self.path.is_dir() and not any(self.path.iterdir()):
+            self.path.rmdir()
+
+    def _card(self) -> dict[str, Any]:
+        known = [seed for seed in self._seeds if seed >= 0]
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "name": self.path.name,
+            **self._head,
+            "spaces": spaces_to_json(self.spaces),
+            "infos": self._infos,
+            "episodes": len(self._lengths),
+            "steps": sum(self._lengths),
+            "returns": _statistics(self._returns),
+            "lengths": _statistics(self._lengths),
+            "seeds": {"known": len(known), "min": min(known, default=-1), "max": max(known, default=-1)},
+            "shards": self._done,
+        }
+
+
+def _json_values(head: dict[str, Any]) -> dict[str, Any]:
+    """Refused before the first episode is made rather than after the last one."""
+    try:
+        return dict(json.loads(json.dumps(head, allow_nan=False)))
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the options of a data set must be JSON values: {error}") from error
+
+
+def _statistics(values: list[Any]) -> dict[str, float]:
+    array = np.array(values, dtype=np.float64)
+    return {name: float(getattr(array, name)()) for name in ("min", "mean", "max", "std")}
+
+
+def write_card(path: Path, card: Mapping[str, Any]) -> None:
+    """Write card.json at once or not at all."""
+    hidden = path / f".{CARD}.tmp"
+    try:
+        with hidden.open("w", encoding="utf-8") as file:
+            json.dump(card, file, indent=1, allow_nan=False)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(hidden, path / CARD)
+        sync_directory(path)
+    except BaseException:
+        hidden.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,37 @@
+"""The errors a user can cause.
+
+The command line prints them in one line and leaves with exit code 2; anything else is a defect of the library.
+"""
+
+from __future__ import annotations
+
+
+class RateError(Exception):
+    """Something the user can put right; the message says what is wrong and what to do."""
+
+
+class UnknownNameError(RateError):
+    """A name that no registry holds."""
+
+
+class ConfigError(RateError):
+    """A configuration that cannot work."""
+
+
+class DataError(RateError):
+    """A data set that is missing, damaged, empty or of another environment."""
+
+
+class CheckpointError(RateError):
+    """A checkpoint or run directory that cannot be used."""
+
+
+class MissingExtraError(RateError):
+    """An optional dependency that is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed; install it with: pip install 'rate-rl[{extra}]'")
+
+
+class DivergedError(RateError):
+    """Training met a loss that is not finite."""

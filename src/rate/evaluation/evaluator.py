@@ -1,0 +1,133 @@
+"""The evaluator: cases of an environment, episodes in batches, one record per episode.
+
+Reported episodes have seeds of their own; neither data nor checkpoint selection ever sees them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from rate.data.windows import parse_options
+from rate.envs.spec import EnvSpec, EvalCase
+from rate.errors import ConfigError
+from rate.evaluation.rollout import rollout
+from rate.evaluation.statistics import Interval, mean_sem, wilson_interval
+from rate.models.actor import Actor
+from rate.models.policy import SequencePolicy
+from rate.seeding import Purpose, episode_seeds
+from rate.types import EpisodeRecord
+
+OnStep = Callable[[EvalCase, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalConfig:
+    """How a run is judged."""
+
+    cases: tuple[str, ...] = ()
+    """Arguments of the environment, a case each: "length=90", or "size=11,view=3" for several arguments."""
+    episodes: int = 100
+    batch: int = 100
+    """Episodes that run in lock-step."""
+    sample: bool = False
+    """Sample actions instead of taking the most likely one."""
+    seed: int = 0
+    target_return: float = math.nan
+    """Return to ask for; nan: the one that the environment's case names."""
+
+    def __post_init__(self) -> None:
+        if self.episodes < 1:
+            raise ConfigError(f"eval.episodes is {self.episodes}; it must be at least 1")
+        if self.batch < 1:
+            raise ConfigError(f"eval.batch is {self.batch}; it must be at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseResult:
+    """One evaluated case."""
+
+    case: EvalCase
+    records: list[EpisodeRecord]
+    seconds: float
+    env_steps: int
+    """Lock-step steps of all batches: the number of times the policy was asked."""
+    batch: int
+
+    @property
+    def success_rate(self) -> Interval | None:
+        """Share of successes with its Wilson 95 % interval; None where the environment has no notion of success."""
+        known = [record.success for record in self.records if record.success is not None]
+        return wilson_interval(sum(known), len(known)) if known else None
+
+    @property
+    def return_mean(self) -> Interval:
+        return mean_sem([record.episode_return for record in self.records])
+
+    @property
+    def ms_per_step(self) -> float:
+        return 1e3 * self.seconds / max(1, self.env_steps)
+
+
+def cases_of(spec: EnvSpec, texts: Sequence[str]) -> list[EvalCase]:
+    """The cases named on the command line or in a configuration."""
+    return [spec.case(**parse_options([part for part in text.split(",") if part])) for text in texts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluator:
+    """Judges a policy in one environment."""
+
+    spec: EnvSpec
+    config: EvalConfig
+    return_scale: float = 1.0
+    purpose: Purpose = Purpose.REPORT
+
+    def run(
+        self, policy: SequencePolicy[Any], case: EvalCase, *, checkpoint: str, step: int, on_step: OnStep | None = None
+    ) -> CaseResult:
+        """Evaluate one case. The random state of the caller is left as it was."""
+        config, began = self.config, time.perf_counter()
+        target = case.target_return if math.isnan(config.target_return) else config.target_return
+        actor = Actor(policy, target_return=target, return_scale=self.return_scale, sample=config.sample)
+        seeds = episode_seeds(self.purpose, config.seed, config.episodes)
+        chunks = [seeds[at : at + config.batch] for at in range(0, len(seeds), config.batch)]
+        was_training = policy.training
+        env = self.spec.make_batch(**case.kwargs)
+        steps, results = 0, []
+        with torch.random.fork_rng(devices=[], enabled=True):
+            torch.manual_seed(config.seed)
+            for chunk in chunks:
+                results.append(rollout(actor, env, chunk, case.max_steps, on_step and (lambda n: on_step(case, n))))
+                steps += int(results[-1].lengths.max())
+        env.close()
+        policy.train(was_training)
+        records = [
+            self._record(case, int(seed), float(total), int(length), target, checkpoint, step)
+            for chunk, result in zip(chunks, results, strict=True)
+            for seed, total, length in zip(chunk, result.returns, result.lengths, strict=True)
+        ]
+        seconds = time.perf_counter() - began
+        return CaseResult(case=case, records=records, seconds=seconds, env_steps=steps, batch=len(chunks[0]))
+
+    def _record(
+        self, case: EvalCase, seed: int, total: float, length: int, target: float, checkpoint: str, step: int
+    ) -> EpisodeRecord:
+        success = self.spec.success(total) if self.spec.success else None
+        return EpisodeRecord(
+            case=case.name,
+            seed=seed,
+            episode_return=total,
+            length=length,
+            success=None if success is None else bool(success),
+            target_return=float(np.float64(target)),
+            checkpoint=checkpoint,
+            step=step,
+            tags=case.tags,
+        )

@@ -1,0 +1,163 @@
+"""Actor: a policy with its state, for one environment or a batch, NumPy in and out.
+
+Rows of a batch may be reset at different times; rows at the same step of their episode run together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from rate.errors import ConfigError
+from rate.models.policy import SequencePolicy
+from rate.types import Array, Inputs, Tree, tree_leaves, tree_map
+
+
+@dataclass
+class Cohort:
+    """Rows of the batch that are at the same step of their episodes."""
+
+    rows: Tensor
+    state: Any
+    previous_action: Tensor | None
+
+    def take(self, keep: Tensor) -> Cohort:
+        """The cohort of the rows at these places."""
+        state, previous = tree_map(lambda leaf: leaf[keep], (self.state, self.previous_action))
+        return Cohort(rows=self.rows[keep], state=state, previous_action=previous)
+
+
+class Actor:
+    """Acts with a policy: `act` for an action, `observe` for the reward that followed, `reset` for a new episode.
+
+    An observation with one axis more than its space is a batch; the batch keeps its size until a full reset.
+    """
+
+    def __init__(
+        self,
+        policy: SequencePolicy[Any],
+        *,
+        target_return: float,
+        return_scale: float = 1.0,
+        sample: bool = False,
+    ) -> None:
+        self.policy = policy.eval()
+        self.target_return, self.return_scale, self.sample = target_return, return_scale, sample
+        self._axes = _leaf_axes(policy.spaces.observation)
+        self._cohorts: list[Cohort] = []
+        self._return_to_go = torch.zeros(0)
+        self._single = False
+
+    @torch.inference_mode()
+    def act(self, observation: Tree) -> Any:
+        """The action for this observation (or batch of observations)."""
+        batch = self._batched(observation)
+        actions: list[Tensor] = []
+        for cohort in self._cohorts:
+            whole = len(self._cohorts) == 1
+            x = Inputs(
+                observation=batch if whole else tree_map(lambda leaf, at=cohort.rows: leaf[at], batch),
+                previous_action=cohort.previous_action,
+                return_to_go=self._return_to_go if whole else self._return_to_go[cohort.rows],
+            )
+            output, cohort.state = self.policy.step(x, cohort.state)
+            cohort.previous_action = self.policy.head.act(output.prediction, self.sample)
+            actions.append(cohort.previous_action)
+        action = self.policy.head.to_env(self._in_row_order(actions))
+        return action[0] if self._single else action
+
+    @torch.inference_mode()
+    def observe(self, reward: ArrayLike, action: ArrayLike | None = None) -> None:
+        """The reward that followed; `action` where another action than the advised one was taken."""
+        received = torch.as_tensor(np.asarray(reward, np.float32), device=self.policy.device)
+        self._return_to_go = self._return_to_go - received.reshape(-1) / self.return_scale
+        if action is not None:
+            taken = torch.as_tensor(np.asarray(action), device=self.policy.device)
+            taken = taken[None] if self._single else taken
+            for cohort in self._cohorts:
+                cohort.previous_action = taken[cohort.rows]
+
+    def reset(self, rows: ArrayLike | None = None) -> None:
+        """Begin new episodes: all, or the given rows of the batch (indices or a boolean mask)."""
+        if rows is None:
+            self._cohorts = []
+            return
+        with torch.inference_mode():
+            chosen = np.zeros(len(self._return_to_go), bool)
+            chosen[np.asarray(rows)] = True
+            self._split(torch.as_tensor(~chosen, device=self.policy.device))
+            new = torch.as_tensor(np.flatnonzero(chosen), device=self.policy.device)
+            if len(new):
+                self._return_to_go[new] = self.target_return / self.return_scale
+                self._cohorts.append(Cohort(new, self.policy.initial_state(len(new)), None))
+
+    def keep(self, rows: NDArray[np.int64]) -> None:
+        """Go on with these rows of the batch only, renumbered in this order."""
+        with torch.inference_mode():
+            kept = torch.as_tensor(rows, device=self.policy.device)
+            place = torch.full((len(self._return_to_go),), -1, device=self.policy.device)
+            place[kept] = torch.arange(len(kept), device=self.policy.device)
+            self._split(place >= 0)
+            self._cohorts = [self._renumbered(cohort, place) for cohort in self._cohorts]
+            self._return_to_go = self._return_to_go[kept]
+
+    def _renumbered(self, cohort: Cohort, place: Tensor) -> Cohort:
+        rows, order = place[cohort.rows].sort()
+        return Cohort(rows=rows, state=cohort.take(order).state, previous_action=cohort.take(order).previous_action)
+
+    def _split(self, keep: Tensor) -> None:
+        """Drop the rows for which `keep` is false."""
+        taken = [cohort.take(keep[cohort.rows].nonzero()[:, 0]) for cohort in self._cohorts]
+        self._cohorts = [cohort for cohort in taken if len(cohort.rows)]
+
+    def _in_row_order(self, actions: list[Tensor]) -> Tensor:
+        if len(actions) == 1:
+            return actions[0]
+        rows = torch.cat([cohort.rows for cohort in self._cohorts])
+        return torch.cat(actions)[rows.argsort()]
+
+    def _batched(self, observation: Tree) -> Tree:
+        """The observation as a batch of tensors; the first one of an episode fixes the size of the batch."""
+        space = self.policy.spaces.observation
+        tree = tree_map(lambda leaf: torch.as_tensor(leaf, device=self.policy.device), _as_arrays(observation, space))
+        extra = {leaf.dim() - axes for leaf, axes in zip(tree_leaves(tree), self._axes, strict=True)}
+        if extra not in ({0}, {1}):
+            raise ConfigError(f"the observation does not fit the space {space}: it is neither one nor a batch of them")
+        single = extra == {0}
+        tree = tree_map(lambda leaf: leaf[None], tree) if single else tree
+        size = len(tree_leaves(tree)[0])
+        if not self._cohorts:
+            self._start(size, single)
+        if size != len(self._return_to_go):
+            raise ConfigError(f"a batch of {size} observations was given to an actor of {len(self._return_to_go)}")
+        return tree
+
+    def _start(self, size: int, single: bool) -> None:
+        device = self.policy.device
+        self._single = single
+        self._return_to_go = torch.full((size,), self.target_return / self.return_scale, device=device)
+        self._cohorts = [Cohort(torch.arange(size, device=device), self.policy.initial_state(size), None)]
+
+
+def _leaf_axes(space: gym.Space[Any]) -> list[int]:
+    if isinstance(space, gym.spaces.Dict):
+        return [axes for part in space.spaces.values() for axes in _leaf_axes(part)]
+    if isinstance(space, gym.spaces.Tuple):
+        return [axes for part in space.spaces for axes in _leaf_axes(part)]
+    return [len(space.shape or ())]
+
+
+def _as_arrays(observation: Tree, space: gym.Space[Any]) -> Tree:
+    """Numbers become arrays, and dicts come in the order of their space."""
+    if isinstance(space, gym.spaces.Dict):
+        return {key: _as_arrays(observation[key], part) for key, part in space.spaces.items()}
+    if isinstance(space, gym.spaces.Tuple):
+        return tuple(_as_arrays(part, inner) for part, inner in zip(observation, space.spaces, strict=True))
+    array: Array = np.asarray(observation)
+    return array.astype(np.float32) if array.dtype == np.float64 else array

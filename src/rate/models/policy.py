@@ -1,0 +1,93 @@
+"""SequencePolicy: the one protocol that every model follows, and the registry of models.
+
+A model is trained by `forward` over segments and acts by `step`; both carry the same state.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from rate.nn.heads import build_head
+from rate.registry import Registry
+from rate.types import Inputs, Output, Segment, Spaces, tree_map
+
+S = TypeVar("S")
+
+
+class SequencePolicy(nn.Module, ABC, Generic[S]):
+    """Maps past returns-to-go, observations and actions to the next action.
+
+    The state is a tree of tensors, batch-first, of a size that does not grow with the horizon. `step` may write into
+    the state that it is given: use only the state that it returns, and clone one to branch from it.
+    """
+
+    segment_len: int | None
+    """K: steps per call of `forward`; None: the whole window is one segment."""
+    context: int | None
+    """How many of the last steps `step` can see; None: all, through the carried state."""
+
+    def __init__(self, spaces: Spaces, width: int) -> None:
+        super().__init__()
+        self.spaces = spaces
+        self.head = build_head(spaces.action)
+        self.readout = nn.Linear(width, self.head.size, bias=False)
+
+    @abstractmethod
+    def initial_state(self, batch: int) -> S:
+        """The state before the first step of an episode."""
+
+    @abstractmethod
+    def forward(self, segment: Segment, state: S) -> tuple[Output, S]:
+        """Training: predictions for every step of a segment whose actions are known."""
+
+    @abstractmethod
+    def step(self, x: Inputs, state: S) -> tuple[Output, S]:
+        """Acting: the prediction for one environment step."""
+
+    @property
+    def device(self) -> torch.device:
+        return self.readout.weight.device
+
+    def parameter_count(self) -> int:
+        return sum(parameter.numel() for parameter in self.parameters())
+
+
+def unroll(policy: SequencePolicy[S], window: Segment, bptt_segments: int | None = None) -> Output:
+    """Run a window segment by segment; gradients cross at most `bptt_segments` segments (None: all of them)."""
+    state = policy.initial_state(window.mask.shape[0])
+    predictions: list[Tensor] = []
+    for index, segment in enumerate(window.split(policy.segment_len)):
+        if bptt_segments and index and index % bptt_segments == 0:
+            state = tree_map(Tensor.detach, state)
+        output, state = policy(segment, state)
+        predictions.append(output.prediction)
+    return Output(prediction=torch.cat(predictions, 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig(ABC):
+    """What a model is made of. Sizes that the data decides (spaces) are not configuration."""
+
+    name: str
+    """The name under which the model is registered and reported."""
+
+    @abstractmethod
+    def build(self, spaces: Spaces) -> SequencePolicy[object]:
+        """The policy with freshly initialised weights."""
+
+    @abstractmethod
+    def check_window(self, window: int) -> None:
+        """Raise ConfigError if the model cannot be trained on windows of this many steps."""
+
+
+MODELS: Registry[Callable[..., ModelConfig]] = Registry("model")
+"""Name to a function (window, **fields) -> config: the preset of the model for windows of that many steps."""
+
+CONFIG_CLASSES: Registry[type[ModelConfig]] = Registry("model configuration")
+"""Class name to class, to read a configuration back from JSON."""

@@ -1,0 +1,163 @@
+"""RATE, the Recurrent Action Transformer with Memory, and its relatives as presets of one configuration.
+
+RMT has no valve and no cache, TrXL has a cache and no memory, DT has neither and slides its window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rate.errors import ConfigError
+from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, SequencePolicy
+from rate.models.segment import SegmentPolicy, Slots
+from rate.models.window import WindowPolicy
+from rate.nn.memory import ACTIVATIONS, VALVES
+from rate.nn.transformer import TransformerConfig
+from rate.types import Spaces
+
+
+@CONFIG_CLASSES.register("RateConfig")
+@dataclass(frozen=True, kw_only=True)
+class RateConfig(ModelConfig):
+    """RATE and its relatives."""
+
+    name: str = "rate"
+    segment_len: int = 10
+    """K: steps per segment; for a sliding model, steps of its window."""
+    memory_tokens: int = 5
+    """m: memory embeddings before and after each segment."""
+    cache_tokens: int = 0
+    """Cached hidden states of earlier segments, in tokens (a segment has 3K + 2m of them)."""
+    valve: str = "ca2"
+    """The Memory Retention Valve: ca2 or none."""
+    valve_heads: int = 1
+    """Attention heads of the valve."""
+    valve_activation: str = "relu"
+    """Applied to the written memory before the valve reads it."""
+    memory_noise: float = 0.0
+    """Standard deviation of the Gaussian noise added to memory between segments, in training only."""
+    layers: int = 4
+    width: int = 64
+    """d: width of every token."""
+    heads: int = 4
+    """Query heads; heads x head_width need not equal the width."""
+    kv_heads: int = 1
+    """Key / value heads, shared by the query heads; equal to `heads`: plain multi-head attention."""
+    head_width: int = 32
+    feed_forward: int = 0
+    """Inner width of the decoder's feed-forward blocks; 0 leaves them out."""
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    """Dropout on attention weights; it rules out the fused attention kernel on a CPU (several times slower)."""
+    sliding: bool = False
+    """Slide the window by one step while acting (DT); needs memory_tokens = cache_tokens = 0."""
+
+    def __post_init__(self) -> None:
+        for field in ("segment_len", "layers", "width", "heads", "kv_heads", "head_width", "valve_heads"):
+            if getattr(self, field) < 1:
+                raise ConfigError(f"model.{field} is {getattr(self, field)}; it must be at least 1")
+        for field in ("memory_tokens", "cache_tokens", "feed_forward", "memory_noise"):
+            if getattr(self, field) < 0:
+                raise ConfigError(f"model.{field} is {getattr(self, field)}; it must not be negative")
+        for field in ("dropout", "attention_dropout"):
+            if not 0 <= getattr(self, field) < 1:
+                raise ConfigError(f"model.{field} is {getattr(self, field)}; it must be at least 0 and below 1")
+        VALVES.get(self.valve)
+        ACTIVATIONS.get(self.valve_activation)
+        self._check_shapes()
+
+    def _check_shapes(self) -> None:
+        if self.heads % self.kv_heads:
+            raise ConfigError(f"model.heads = {self.heads} is not a multiple of model.kv_heads = {self.kv_heads}")
+        if self.head_width % 2:
+            raise ConfigError(f"model.head_width = {self.head_width} must be even (rotary positions turn pairs)")
+        if self.valve != "none" and not self.memory_tokens:
+            raise ConfigError(f"model.valve = {self.valve} needs memory; set model.memory_tokens or model.valve none")
+        if self.valve != "none" and self.width % self.valve_heads:
+            raise ConfigError(f"model.width = {self.width} is not a multiple of model.valve_heads = {self.valve_heads}")
+        carries = self.memory_tokens > 0 or self.cache_tokens > 0
+        if self.sliding and carries:
+            raise ConfigError("model.sliding needs model.memory_tokens = 0 and model.cache_tokens = 0")
+        if not self.sliding and not carries:
+            raise ConfigError("nothing is carried between segments; set model.memory_tokens, cache_tokens or sliding")
+
+    def check_window(self, window: int) -> None:
+        if self.sliding and window != self.segment_len:
+            raise ConfigError(
+                f"train.window = {window} differs from model.segment_len = {self.segment_len}; "
+                "a sliding model is trained on the window that it acts with: set both to one value"
+            )
+        if window % self.segment_len:
+            raise ConfigError(
+                f"model.segment_len = {self.segment_len} does not divide train.window = {window}; "
+                f"choose a divisor, for example {divisor_below(window, self.segment_len)}"
+            )
+
+    def build(self, spaces: Spaces) -> SequencePolicy[Any]:
+        transformer = TransformerConfig(
+            layers=self.layers,
+            width=self.width,
+            heads=self.heads,
+            kv_heads=self.kv_heads,
+            head_width=self.head_width,
+            feed_forward=self.feed_forward,
+            dropout=self.dropout,
+            attention_dropout=self.attention_dropout,
+        )
+        if self.sliding:
+            return WindowPolicy(spaces, self.segment_len, transformer)
+        slots = Slots(cache=self.cache_tokens, memory=self.memory_tokens, steps=self.segment_len)
+        valve = VALVES.get(self.valve)(self.width, self.valve_heads, self.valve_activation)
+        return SegmentPolicy(spaces, slots, transformer, valve, self.memory_noise)
+
+
+def divisor_below(window: int, wanted: int) -> int:
+    """The largest divisor of `window` that is at most `wanted`."""
+    return next(size for size in range(min(window, wanted), 0, -1) if window % size == 0)
+
+
+def suggest_config(horizon: int, dense_reward: bool) -> RateConfig:
+    """The paper's recommendations for a new task: N = 3, K = T // 3, m = 5, one valve head, ReLU, cache rule."""
+    if horizon < 3:
+        raise ConfigError(f"a horizon of {horizon} steps cannot be cut into 3 segments; it must be at least 3")
+    segment_len, memory_tokens, segments = horizon // 3, 5, 3
+    cache = (3 * segment_len + 2 * memory_tokens) * segments if dense_reward else 0
+    return RateConfig(
+        segment_len=segment_len,
+        memory_tokens=memory_tokens,
+        valve_heads=1,
+        valve_activation="relu",
+        cache_tokens=cache,
+    )
+
+
+SEGMENTS = 3
+"""N of the presets, the paper's recommendation."""
+
+
+@MODELS.register("rate")
+def rate_preset(window: int, **fields: Any) -> RateConfig:
+    """Memory with a valve."""
+    return RateConfig(**{"segment_len": max(1, window // SEGMENTS), **fields})
+
+
+@MODELS.register("rmt")
+def rmt_preset(window: int, **fields: Any) -> RateConfig:
+    """Memory without a valve; the standard decoder with feed-forward blocks."""
+    base = {"segment_len": max(1, window // SEGMENTS), "valve": "none", "feed_forward": 64}
+    return RateConfig(name="rmt", **{**base, **fields})
+
+
+@MODELS.register("trxl")
+def trxl_preset(window: int, **fields: Any) -> RateConfig:
+    """A cache as long as the window and no memory."""
+    base = {"segment_len": max(1, window // SEGMENTS), "valve": "none", "feed_forward": 64}
+    return RateConfig(name="trxl", **{**base, "memory_tokens": 0, "cache_tokens": 3 * window, **fields})
+
+
+@MODELS.register("dt")
+def dt_preset(window: int, **fields: Any) -> RateConfig:
+    """One window, nothing carried."""
+    base = {"segment_len": window, "valve": "none", "feed_forward": 64, "memory_tokens": 0, "sliding": True}
+    return RateConfig(name="dt", **{**base, **fields})

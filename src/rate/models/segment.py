@@ -1,0 +1,166 @@
+"""Segment recurrence, section 3 of the paper: memory before and after each segment, cached hidden states, a valve.
+
+Training runs a segment at once. Acting runs the new tokens only and writes memory when a segment is complete.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from rate.models.policy import SequencePolicy
+from rate.nn.encoders import Tokens
+from rate.nn.transformer import SlotBuffers, Transformer, TransformerConfig
+from rate.types import Inputs, Output, Segment, Spaces
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slots:
+    """The row of slots that a segment is laid out in: [cache | memory (read) | 3K tokens | memory (write)]."""
+
+    cache: int
+    memory: int
+    steps: int
+
+    @property
+    def tokens(self) -> int:
+        """First token slot."""
+        return self.cache + self.memory
+
+    @property
+    def write(self) -> int:
+        """First slot of the memory that is written."""
+        return self.tokens + 3 * self.steps
+
+    @property
+    def segment(self) -> int:
+        """Slots of one segment, cache apart: 3K + 2m."""
+        return 3 * self.steps + 2 * self.memory
+
+    def visible(self) -> Tensor:
+        """(slots, slots): who may look at whom. Memory looks at memory in both directions and never at the cache."""
+        total, first, tokens, write = self.cache + self.segment, self.cache, self.tokens, self.write
+        mask = torch.zeros(total, total, dtype=torch.bool)
+        mask[first:tokens, first:tokens] = True
+        mask[tokens:write, :tokens] = True
+        mask[tokens:write, tokens:write] = torch.ones(write - tokens, write - tokens).tril().bool()
+        mask[write:, first:] = True
+        return mask
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """The open segment while acting."""
+
+    buffers: SlotBuffers
+    position: int
+    """Steps of the open segment seen so far."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentState:
+    """What is carried from segment to segment, and the open segment while acting."""
+
+    memory: Tensor
+    """(B, M, D)"""
+    cache: tuple[Tensor, ...]
+    """Per layer (B, cache, D), the newest at the end; while acting it lies in the stream's buffers instead."""
+    cached: int
+    """How many of the cache's rows are filled."""
+    stream: Stream | None
+
+
+class SegmentPolicy(SequencePolicy[SegmentState]):
+    """A transformer over one segment at a time that reads from and writes to a small memory."""
+
+    context = None
+
+    def __init__(
+        self, spaces: Spaces, slots: Slots, transformer: TransformerConfig, valve: nn.Module, memory_noise: float
+    ) -> None:
+        super().__init__(spaces, transformer.width)
+        self.slots = slots
+        self.segment_len = slots.steps
+        self.memory_noise = memory_noise
+        self.tokens = Tokens(spaces, transformer.width, transformer.dropout)
+        self.transformer = Transformer(transformer, slots.visible())
+        # Independent rows: memory tokens that start alike are served alike by attention and stay alike.
+        self.memory = nn.Parameter(torch.randn(slots.memory, transformer.width))
+        self.valve = valve
+
+    def initial_state(self, batch: int) -> SegmentState:
+        config, cache = self.transformer.config, self.slots.cache
+        empty = (self.memory.new_zeros(batch, cache, config.width) for _ in range(config.layers if cache else 0))
+        memory = self.memory.expand(batch, -1, -1)
+        return SegmentState(memory=memory, cache=tuple(empty), cached=0, stream=None)
+
+    def forward(self, segment: Segment, state: SegmentState) -> tuple[Output, SegmentState]:
+        slots, length = self.slots, len(segment)
+        tokens = self.tokens(segment.observation, segment.return_to_go, segment.action)
+        complete = length == slots.steps  # a short segment is the last of its window: nothing reads what it would write
+        sequence = torch.cat([state.memory, tokens, state.memory] if complete else [state.memory, tokens], 1)
+        cache = [rows[:, slots.cache - state.cached :] for rows in state.cache]
+        hidden, inputs = self.transformer(sequence, slots.cache, cache)
+        observed = hidden[:, slots.memory : slots.memory + 3 * length][:, 1::3]  # the o_t of every step
+        output = Output(prediction=self.readout(observed))
+        if not complete:
+            return output, state
+        return output, self._advance(state, hidden[:, slots.memory + 3 * length :], inputs, segment.mask.all(1))
+
+    def _advance(self, state: SegmentState, written: Tensor, inputs: list[Tensor], full: Tensor) -> SegmentState:
+        """Carry memory and cache over; rows that end inside the segment keep theirs, as they do while acting."""
+        rows = full[:, None, None]
+        memory = torch.where(rows, self._valve(state.memory, written), state.memory)
+        cache = tuple(
+            torch.where(rows, torch.cat([old, new.detach()], 1)[:, -self.slots.cache :], old)
+            for old, new in zip(state.cache, inputs, strict=False)
+        )
+        return replace(state, memory=memory, cache=cache, cached=self._cached_next(state))
+
+    def _valve(self, incoming: Tensor, written: Tensor) -> Tensor:
+        kept: Tensor = self.valve(incoming, written)
+        if self.training and self.memory_noise:
+            kept = kept + self.memory_noise * torch.randn_like(kept)
+        return kept
+
+    def _cached_next(self, state: SegmentState) -> int:
+        return min(self.slots.cache, state.cached + self.slots.segment)
+
+    @torch.no_grad()
+    def step(self, x: Inputs, state: SegmentState) -> tuple[Output, SegmentState]:
+        stream = state.stream or self._open(state)
+        if stream.position == self.slots.steps:
+            state = self._close(x, state, stream.buffers)
+            stream = replace(stream, position=0)
+        prompt = self.tokens.prompt(x.observation, x.return_to_go)
+        if stream.position == 0:
+            start, new = self.slots.cache, torch.cat([state.memory, torch.stack(prompt, 1)], 1)
+        else:
+            start = self.slots.tokens + 3 * stream.position - 1
+            new = torch.stack([self.tokens.action(x.previous_action), *prompt], 1)
+        hidden = self.transformer.extend(new, start, self.slots.cache - state.cached, stream.buffers)
+        stream = replace(stream, position=stream.position + 1)
+        return Output(prediction=self.readout(hidden[:, -1])), replace(state, cache=(), stream=stream)
+
+    def _open(self, state: SegmentState) -> Stream:
+        """Preallocate the buffers of acting and bring the cache into them."""
+        buffers = self.transformer.buffers_for(len(state.memory), keep_hidden=self.slots.cache > 0)
+        for rows, cached in zip(buffers.hidden, state.cache, strict=False):
+            rows[:, : self.slots.cache] = cached
+        if state.cached:
+            self.transformer.load_cache(self.slots.cache, self.slots.cache - state.cached, buffers)
+        return Stream(buffers=buffers, position=0)
+
+    def _close(self, x: Inputs, state: SegmentState, buffers: SlotBuffers) -> SegmentState:
+        """The segment's last action is known: write memory from all 3K tokens, exactly as in training."""
+        slots = self.slots
+        last = torch.cat([self.tokens.action(x.previous_action)[:, None], state.memory], 1)
+        hidden = self.transformer.extend(last, slots.write - 1, slots.cache - state.cached, buffers)
+        for rows in buffers.hidden:
+            rows[:, : slots.cache] = rows[:, slots.segment :].clone()
+        state = replace(state, memory=self._valve(state.memory, hidden[:, 1:]), cached=self._cached_next(state))
+        if state.cached:
+            self.transformer.load_cache(slots.cache, slots.cache - state.cached, buffers)
+        return state

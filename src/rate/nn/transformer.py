@@ -1,0 +1,137 @@
+"""The decoder: pre-norm layers over the slots [cache | memory | tokens | memory] of one segment.
+
+`forward` runs a whole segment (training); `extend` runs a few new tokens against stored keys and values (acting).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from rate.nn.attention import Attention, Rotary
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """Sizes of the decoder."""
+
+    layers: int
+    width: int
+    heads: int
+    kv_heads: int
+    head_width: int
+    feed_forward: int
+    dropout: float
+    attention_dropout: float
+
+
+class Layer(nn.Module):
+    """x + attention(norm(x)), then, unless its width is 0, x + feed-forward(norm(x))."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        width, inner = config.width, config.feed_forward
+        self.norm = nn.LayerNorm(width)
+        self.attention = Attention(
+            width, config.heads, config.kv_heads, config.head_width, config.attention_dropout
+        )
+        self.dropout = nn.Dropout(config.dropout)
+        self.feed_forward: nn.Module | None = None
+        if inner:
+            self.feed_forward = nn.Sequential(
+                nn.LayerNorm(width), nn.Linear(width, inner), nn.GELU(), nn.Linear(inner, width), self.dropout
+            )
+
+    def project(self, x: Tensor, rotary: Rotary, start: int) -> tuple[Tensor, Tensor, Tensor]:
+        return self.attention.project(self.norm(x), rotary, start)
+
+    def mix(self, x: Tensor, query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
+        x = x + self.dropout(self.attention.attend(query, key, value, bias))
+        return x if self.feed_forward is None else x + self.feed_forward(x)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlotBuffers:
+    """What acting keeps of one segment, preallocated: a row per slot, written in place."""
+
+    key_values: tuple[Tensor, ...]
+    """Per layer (B, 2, kv_heads, slots, head width)."""
+    hidden: tuple[Tensor, ...]
+    """Per layer (B, slots, D), the inputs of the layer; empty where nothing is cached between segments."""
+
+
+class Transformer(nn.Module):
+    """A stack of layers over a fixed row of slots; `visible[i, j]` says whether slot i may look at slot j."""
+
+    bias: Tensor
+
+    def __init__(self, config: TransformerConfig, visible: Tensor) -> None:
+        super().__init__()
+        self.config = config
+        self.slots = visible.shape[1]
+        self.rotary = Rotary(self.slots, config.head_width)
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.width)
+        # A table of additive scores, cut and never rebuilt: zero where a slot may look, minus infinity elsewhere.
+        bias = torch.zeros(visible.shape).masked_fill(~visible, float("-inf"))
+        self.register_buffer("bias", bias, persistent=False)
+
+    def _layers(self) -> list[Layer]:
+        return [cast(Layer, layer) for layer in self.layers]
+
+    def _bias(self, first: int, start: int, stop: int) -> Tensor:
+        """Scores of the slots start .. stop - 1 against first .. stop - 1, a row per query head of a group."""
+        share = self.config.heads // self.config.kv_heads
+        return self.bias[start:stop, first:stop].repeat_interleave(share, 0)
+
+    def forward(self, x: Tensor, start: int, cache: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        """Run the tokens (B, L, D) of the slots from `start` on; `cache` is, per layer, what lies just before them.
+
+        Returns the normed output and the inputs of every layer (what the next segment may cache).
+        """
+        cached = cache[0].shape[1] if cache else 0
+        bias = self._bias(start - cached, start, start + x.shape[1])
+        inputs: list[Tensor] = []
+        for index, layer in enumerate(self._layers()):
+            inputs.append(x)
+            query, key, value = layer.project(x, self.rotary, start)
+            if cached:
+                _, past_key, past_value = layer.project(cache[index], self.rotary, start - cached)
+                key, value = torch.cat([past_key, key], 2), torch.cat([past_value, value], 2)
+            x = layer.mix(x, query, key, value, bias)
+        return self.norm(x), inputs
+
+    def buffers_for(self, batch: int, *, keep_hidden: bool) -> SlotBuffers:
+        """Empty buffers for acting."""
+        config, like = self.config, self.bias
+        shape = (batch, 2, config.kv_heads, self.slots, config.head_width)
+        hidden = (like.new_zeros(batch, self.slots, config.width) for _ in range(config.layers if keep_hidden else 0))
+        return SlotBuffers(
+            key_values=tuple(like.new_zeros(shape) for _ in range(config.layers)), hidden=tuple(hidden)
+        )
+
+    def extend(self, x: Tensor, start: int, first: int, buffers: SlotBuffers) -> Tensor:
+        """Run new tokens (B, L, D) of the slots from `start` on; they look at the stored slots from `first` on."""
+        stop = start + x.shape[1]
+        bias = self._bias(first, start, stop)
+        for index, layer in enumerate(self._layers()):
+            if buffers.hidden:
+                buffers.hidden[index][:, start:stop] = x
+            query, key, value = layer.project(x, self.rotary, start)
+            keys, values = buffers.key_values[index].unbind(1)
+            keys[:, :, start:stop] = key
+            values[:, :, start:stop] = value
+            x = layer.mix(x, query, keys[:, :, first:stop], values[:, :, first:stop], bias)
+        normed: Tensor = self.norm(x)
+        return normed
+
+    def load_cache(self, stop: int, first: int, buffers: SlotBuffers) -> None:
+        """Make the keys and values of the cached hidden states that stand in the slots first .. stop - 1."""
+        for layer, hidden, stored in zip(self._layers(), buffers.hidden, buffers.key_values, strict=True):
+            _, key, value = layer.project(hidden[:, first:stop], self.rotary, first)
+            stored[:, 0, :, first:stop] = key
+            stored[:, 1, :, first:stop] = value

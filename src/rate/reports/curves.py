@@ -1,0 +1,100 @@
+"""The learning curves of runs as numbers: what was logged against the optimiser step.
+
+A resumed run logs some steps twice; the later line counts, as it belongs to the weights that went on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from rate.reports.runs import RunSummary
+
+MAX_POINTS = 400
+
+Scale: TypeAlias = Literal["log", "linear", "rate"]
+Series: TypeAlias = dict[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """One line of one run."""
+
+    model: str
+    run: str
+    steps: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """The curves of all runs of one environment for one quantity."""
+
+    title: str
+    ylabel: str
+    scale: Scale
+    curves: tuple[Curve, ...]
+
+
+def learning_panels(runs: Sequence[RunSummary]) -> list[Panel]:
+    """Train loss, validation loss, validation accuracy and evaluation over training, where they were logged."""
+    is_rate = all(run.metric == "success_rate" for run in runs)
+    suffix, name = ("success_rate", "Success rate") if is_rate else ("return_mean", "Return")
+    panels = [
+        _panel("Training loss", "Loss", "log", runs, _logged("train/loss")),
+        _panel("Validation loss", "Loss", "log", runs, _logged("valid/loss")),
+        _panel("Validation accuracy", "Correct actions (fraction)", "rate", runs, _logged("valid/accuracy")),
+        _panel(
+            f"{name} during training",
+            f"{name} (mean over cases)",
+            "rate" if is_rate else "linear",
+            runs,
+            lambda run: evaluation_series(run.metrics, suffix),
+        ),
+    ]
+    return [panel for panel in panels if panel.curves]
+
+
+def series(metrics: Iterable[Mapping[str, Any]], key: str) -> Series:
+    """Step to value, in the order of the steps; values that are not finite are left out."""
+    pairs = ((line.get("step"), line.get(key)) for line in metrics)
+    found = {float(x): float(y) for x, y in pairs if isinstance(x, (int, float)) and isinstance(y, (int, float))}
+    return {step: found[step] for step in sorted(found) if math.isfinite(found[step])}
+
+
+def evaluation_series(metrics: Sequence[Mapping[str, Any]], suffix: str) -> Series:
+    """Step to the mean over the cases, at the steps at which every case was evaluated."""
+    keys = sorted({key for line in metrics for key in line if key.startswith("eval/") and key.endswith(f"/{suffix}")})
+    columns = [series(metrics, key) for key in keys]
+    # A mean over a part of the cases is not comparable with the others: easy cases alone would look like progress.
+    steps = set.intersection(*(set(column) for column in columns)) if columns else set()
+    return {step: math.fsum(column[step] for column in columns) / len(columns) for step in sorted(steps)}
+
+
+def _logged(key: str) -> Callable[[RunSummary], Series]:
+    return lambda run: series(run.metrics, key)
+
+
+def _panel(
+    title: str, ylabel: str, scale: Scale, runs: Sequence[RunSummary], read: Callable[[RunSummary], Series]
+) -> Panel:
+    curves = tuple(_curve(run, found) for run in runs if (found := read(run)))
+    # A negative log-likelihood of continuous actions may lie below zero, where a log axis shows nothing.
+    positive = all(value > 0 for curve in curves for value in curve.values)
+    possible: Scale = "linear" if scale == "log" and not positive else scale
+    return Panel(title=title, ylabel=ylabel, scale=possible, curves=curves)
+
+
+def _curve(run: RunSummary, found: Series) -> Curve:
+    steps, values = _thin(list(found)), _thin(list(found.values()))
+    return Curve(model=run.model, run=run.name, steps=tuple(steps), values=tuple(values))
+
+
+def _thin(values: Sequence[float]) -> list[float]:
+    """Means of consecutive values, so that a long run stays a small picture."""
+    parts = np.array_split(np.asarray(values), min(len(values), MAX_POINTS))
+    return [float(part.mean()) for part in parts]

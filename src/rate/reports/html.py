@@ -1,0 +1,173 @@
+"""The report as one HTML page that needs no other file, no script and no network.
+
+Everything that comes from a run directory is escaped; figures are embedded as data URIs.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from rate.reports.curves import Panel, learning_panels
+from rate.reports.methods import METHODS
+from rate.reports.plots import Styles, axis_title, horizon, learning_panel, metric_title, model_styles, render
+from rate.reports.runs import RunSummary
+from rate.reports.scores import Experiment
+from rate.reports.style import CSS
+from rate.reports.tables import NOT_EVALUATED, Table, format_interval
+
+NUMBER = r"-?[\d.]+"
+CELL = re.compile(
+    rf"(?P<value>{NUMBER}) (?P<bounds>\[{NUMBER}, {NUMBER}\]|± {NUMBER})"
+    rf"(?: \((?P<runs>\d+ runs:) (?P<spread>{NUMBER} ± {NUMBER})\))?"
+)
+
+
+def render_page(
+    experiments: Sequence[Experiment], tables: Sequence[Table], notes: Sequence[str], title: str = "Report"
+) -> str:
+    """The whole page."""
+    runs = [run for experiment in experiments for run in experiment.runs]
+    with_axis = [experiment for experiment in experiments if experiment.has_axis]
+    body = [
+        f"<header><h1>{escape(title)}</h1><p class='lead'>{escape(_lead(experiments))}</p></header><main>",
+        _notes(notes),
+        _section("results", "Results", (_table(table) for table in tables)),
+        _section("horizon", "Score by case", (_horizon_figure(item, experiments) for item in with_axis)),
+        _section("curves", "Learning curves", _curve_figures(experiments)),
+        _section("runs", "Runs", map(_run_details, runs)),
+        _section("methods", "How each number was computed", [_methods()]),
+        "</main><footer><p>Exact values: summary.json, beside this page.</p></footer>",
+    ]
+    head = (
+        "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        f"<title>{escape(title)}</title><style>{CSS}</style></head><body>"
+    )
+    return head + "\n".join(filter(None, body)) + "</body></html>\n"
+
+
+def _section(name: str, title: str, parts: Iterable[str]) -> str:
+    content = "\n".join(parts)
+    return f"<section aria-labelledby='{name}'><h2 id='{name}'>{title}</h2>{content}</section>" if content else ""
+
+
+def _lead(experiments: Sequence[Experiment]) -> str:
+    models = dict.fromkeys(model.model for experiment in experiments for model in experiment.models)
+    runs = [run for experiment in experiments for run in experiment.runs]
+    episodes = sum(len(case.records) for run in runs for case in run.cases)
+    counts = f"{_count(len(runs), 'run')} of {_count(len(models), 'model')}"
+    return f"{counts}, {_count(episodes, 'evaluated episode')}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _notes(notes: Sequence[str]) -> str:
+    if not notes:
+        return ""
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    return f"<div class='notes' role='note'><strong>To know before reading</strong><ul>{items}</ul></div>"
+
+
+def _table(table: Table) -> str:
+    header = "".join(f"<th scope='col'>{escape(cell)}</th>" for cell in table.header)
+    rows = "".join(_table_row(row) for row in table.rows)
+    label = escape(table.caption)
+    return (
+        f"<div class='card scroll' tabindex='0' role='region' aria-label='{label}'>"
+        f"<table><caption><span>{label}</span></caption><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _table_row(row: Sequence[str]) -> str:
+    cells = "".join(f"<td>{_table_cell(cell)}</td>" for cell in row[1:])
+    return f"<tr><th scope='row'>{escape(row[0])}</th>{cells}</tr>"
+
+
+def _table_cell(cell: str) -> str:
+    """The value, and under it in small print its interval and its spread over runs."""
+    if cell == NOT_EVALUATED:
+        return f"<span class='none'>{cell}</span>"
+    found = CELL.fullmatch(cell)
+    if found is None:
+        return escape(cell)
+    return found["value"] + "".join(
+        f"<small>{found[name]}</small>" for name in ("bounds", "runs", "spread") if found[name]
+    )
+
+
+def _horizon_figure(experiment: Experiment, experiments: Sequence[Experiment]) -> str:
+    wide, narrow = (_drawn_horizon(experiment, experiments, width) for width in (7.2, 4.4))
+    alt = f"{metric_title(experiment)} against {axis_title(experiment)} in {experiment.env}. {_score_words(experiment)}"
+    spread = "Wilson 95 % interval" if experiment.metric == "success_rate" else "one standard error"
+    caption = f"Band and bars: {spread}. Models stand slightly beside each other so that equal scores stay visible."
+    return (
+        f"<figure class='wide'><picture><source media='(max-width: 40rem)' srcset='{narrow}'>"
+        f"<img src='{wide}' alt='{escape(alt)}'></picture><figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def _drawn_horizon(experiment: Experiment, experiments: Sequence[Experiment], width: float) -> str:
+    figure = horizon([experiment], width=width, styles=model_styles(experiments))
+    assert figure is not None
+    return _data_uri(render(figure, "svg"))
+
+
+def _score_words(experiment: Experiment) -> str:
+    """The scores in words, for readers who do not see the figure."""
+    return " ".join(
+        f"{model.model}: "
+        + ", ".join(
+            f"{case} {format_interval(model.scores[case].pooled, experiment.metric)}"
+            for case in experiment.cases
+            if case in model.scores
+        )
+        + "."
+        for model in experiment.models
+        if model.scores
+    )
+
+
+def _curve_figures(experiments: Sequence[Experiment]) -> list[str]:
+    styles = model_styles(experiments)
+    several = len(experiments) > 1
+    parts = []
+    for experiment in experiments:
+        figures = [_curve_figure(panel, styles, experiment.env) for panel in learning_panels(experiment.runs)]
+        heading = f"<h3>{escape(experiment.env)}</h3>" if several and figures else ""
+        parts.append(f"{heading}<div class='figures'>{''.join(figures)}</div>" if figures else "")
+    return list(filter(None, parts))
+
+
+def _curve_figure(panel: Panel, styles: Styles, env: str) -> str:
+    image = _data_uri(render(learning_panel(panel, styles), "svg"))
+    last = ", ".join(f"{curve.run} {curve.values[-1]:.3g}" for curve in panel.curves)
+    alt = f"{panel.title} in {env} against the optimiser step. Last values: {last}."
+    return f"<figure><img src='{image}' alt='{escape(alt)}'></figure>"
+
+
+def _run_details(run: RunSummary) -> str:
+    config = escape(json.dumps(run.config, indent=2, ensure_ascii=False, default=str))
+    commands = escape("\n".join(run.commands))
+    shown = f"<p>Commands</p><pre><code>{commands}</code></pre>" if commands else ""
+    steps = sorted({case.step for case in run.cases})
+    evaluated = f"evaluated at step {', '.join(map(str, steps))}" if steps else "not evaluated"
+    about = f"{run.model}, {run.env}, seed {run.seed}, recipe {run.config.get('recipe', 'not named')}, {evaluated}"
+    return (
+        f"<details class='card'><summary>{escape(run.name)} <span>{escape(about)}</span></summary>"
+        f"{shown}<p>Configuration</p><pre><code>{config}</code></pre></details>"
+    )
+
+
+def _methods() -> str:
+    items = "".join(f"<dt>{escape(term)}</dt><dd>{escape(text)}</dd>" for term, text in METHODS)
+    return f"<dl class='card'>{items}</dl>"
+
+
+def _data_uri(svg: bytes) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode('ascii')}"

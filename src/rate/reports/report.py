@@ -1,0 +1,94 @@
+"""Run directories in, a report out: Markdown, JSON, figures and one HTML page.
+
+Every file is written whole or not at all, so a report can be rebuilt while someone reads it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from rate.errors import CheckpointError
+from rate.reports.files import write_atomic
+from rate.reports.html import render_page
+from rate.reports.methods import METHODS
+from rate.reports.plots import horizon, learning_curves, render
+from rate.reports.runs import RunSummary, read_runs
+from rate.reports.scores import Experiment, experiments, pooling_notes
+from rate.reports.tables import Table, cost_table, escape_markdown, score_table, summary_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Where the parts of a report are, and what a terminal shows of it."""
+
+    markdown: Path
+    summary: Path
+    page: Path
+    figures: tuple[Path, ...]
+    table: str
+    """The score tables and cost tables as Markdown."""
+    notes: tuple[str, ...]
+
+
+def write_report(runs: Sequence[Path], out: Path) -> Report:
+    """Read run directories and write report.md, summary.json, index.html and the figures into a directory."""
+    summaries = read_runs(runs)
+    groups = experiments(summaries)
+    tables = [table for group in groups for table in (score_table(group), cost_table(group)) if table]
+    notes = _notes(summaries, groups)
+    title = f"Report: {', '.join(group.env for group in groups)}"
+    _make_directory(out)
+    figures = _write_figures(out, groups)
+    page = render_page(groups, tables, notes, title)
+    rows = json.dumps(summary_rows(summaries), indent=2, ensure_ascii=False, allow_nan=False)
+    return Report(
+        markdown=write_atomic(out / "report.md", _markdown(title, tables, notes, figures)),
+        summary=write_atomic(out / "summary.json", rows + "\n"),
+        page=write_atomic(out / "index.html", page),
+        figures=figures,
+        table="\n\n".join(table.to_markdown() for table in tables),
+        notes=tuple(notes),
+    )
+
+
+def _make_directory(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise CheckpointError(f"{out} is a file; give a directory for the report") from error
+
+
+def _notes(runs: Sequence[RunSummary], groups: Sequence[Experiment]) -> list[str]:
+    own = [f"{run.name}: {note}" for run in runs for note in run.notes]
+    return own + [note for group in groups for note in pooling_notes(group)]
+
+
+def _write_figures(out: Path, groups: Sequence[Experiment]) -> tuple[Path, ...]:
+    curves = _write_figure(out, "learning_curves", learning_curves(groups))
+    return *curves, *_write_figure(out, "horizon", horizon(groups))
+
+
+def _write_figure(out: Path, name: str, figure: Figure | None) -> list[Path]:
+    paths = [out / f"{name}.{kind}" for kind in ("png", "svg")]
+    if figure is None:
+        # A figure of an earlier report over other runs would pass for one of this report.
+        for path in paths:
+            path.unlink(missing_ok=True)
+        return []
+    return [write_atomic(path, render(figure, path.suffix[1:])) for path in paths]
+
+
+def _markdown(title: str, tables: Sequence[Table], notes: Sequence[str], figures: Sequence[Path]) -> str:
+    parts = [f"# {escape_markdown(title)}"]
+    if notes:
+        parts.append("\n".join(f"- Note: {escape_markdown(note)}" for note in notes))
+    parts += [f"{escape_markdown(table.caption)}\n\n{table.to_markdown()}" for table in tables]
+    parts += [f"![{path.stem.replace('_', ' ')}]({path.name})" for path in figures if path.suffix == ".png"]
+    parts.append("## How each number was computed")
+    parts.append("\n".join(f"- **{term}**: {text}" for term, text in METHODS))
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,235 @@
+"""What a report needs to know of one run, read from its directory.
+
+Of each case only the evaluation that was written last counts; earlier checkpoints stay in the file as history.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rate.errors import CheckpointError
+from rate.reports.files import read_json, read_jsonl, read_optional_json
+from rate.types import EpisodeRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What one evaluated case cost."""
+
+    seconds: float
+    env_steps: int
+    ms_per_step: float
+    batch: int
+    threads: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseResult:
+    """The last evaluation of one case."""
+
+    case: str
+    checkpoint: str
+    step: int
+    records: tuple[EpisodeRecord, ...]
+    cost: Cost | None
+
+    def tag(self, name: str) -> float | None:
+        """The numeric value of a tag, where all episodes agree on one."""
+        values = {_number(record.tags.get(name)) for record in self.records}
+        return values.pop() if len(values) == 1 else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSummary:
+    """One run: its configuration, its curves and the last evaluation of every case."""
+
+    path: Path
+    name: str
+    model: str
+    env: str
+    seed: int
+    config: Mapping[str, Any]
+    metrics: tuple[Mapping[str, Any], ...]
+    cases: tuple[CaseResult, ...]
+    metric: str
+    """success_rate or return_mean"""
+    axis: str | None
+    """The tag that orders the cases."""
+    axis_unit: str
+    train_length: float | None
+    commands: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What a reader of the numbers should know about the files."""
+
+
+def read_run(path: Path, *, need_evaluation: bool = False) -> RunSummary:
+    """Read a run directory; with `need_evaluation` a run without evaluated episodes is an error."""
+    config = _read_config(path)
+    metrics, metrics_cut = read_jsonl(path / "metrics.jsonl")
+    lines, eval_cut = read_jsonl(path / "eval.jsonl")
+    costs, _ = read_jsonl(path / "evaluations.jsonl")
+    records = [_record(line, path / "eval.jsonl") for line in lines]
+    if not records and (need_evaluation or not metrics):
+        raise CheckpointError(f"{path} has no evaluated episodes{'' if need_evaluation else ' and no metrics'}")
+    cases, notes = _last_evaluations(records, costs)
+    cut = [name for name, is_cut in (("metrics.jsonl", metrics_cut), ("eval.jsonl", eval_cut)) if is_cut]
+    notes += [f"the last line of {name} is cut off and was left out" for name in cut]
+    meta = read_optional_json(path / "meta.json")
+    return RunSummary(
+        path=path,
+        name=path.resolve().name,
+        model=str(_lookup(config, path, "model", "name")),
+        env=str(_lookup(config, path, "env", "name")),
+        seed=_seed(config, path),
+        config=config,
+        metrics=tuple(metrics),
+        cases=cases,
+        metric=_metric(meta, records),
+        axis=meta.get("axis") or _infer_axis(cases),
+        axis_unit=str(meta.get("axis_unit") or ""),
+        train_length=_number(meta.get("train_length")),
+        commands=_commands(meta, read_optional_json(path / "environment.json")),
+        notes=tuple(notes),
+    )
+
+
+def read_runs(paths: Sequence[Path]) -> list[RunSummary]:
+    """Read several runs, a directory given twice only once, and give them names that tell them apart."""
+    unique = list(dict.fromkeys(Path(path).resolve() for path in paths))
+    if not unique:
+        raise CheckpointError("no run directory was given")
+    given = {Path(path).resolve(): Path(path) for path in reversed(paths)}
+    names = _distinct_names(unique)
+    return [replace(read_run(given[path]), name=name) for path, name in zip(unique, names, strict=True)]
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    if not path.is_dir():
+        raise CheckpointError(f"{path} does not exist or is not a directory")
+    if not (path / "config.json").is_file():
+        raise CheckpointError(f"{path} is not a run directory: it has no config.json")
+    return read_json(path / "config.json")
+
+
+def _lookup(config: Mapping[str, Any], path: Path, *keys: str) -> Any:
+    value: Any = config
+    for key in keys:
+        if not isinstance(value, Mapping) or key not in value:
+            raise CheckpointError(f"{path / 'config.json'} has no {'.'.join(keys)}")
+        value = value[key]
+    return value
+
+
+def _seed(config: Mapping[str, Any], path: Path) -> int:
+    seed = _lookup(config, path, "seed")
+    if not isinstance(seed, int):
+        raise CheckpointError(f"{path / 'config.json'}: the seed must be a whole number, got {seed!r}")
+    return seed
+
+
+def _record(line: Mapping[str, Any], path: Path) -> EpisodeRecord:
+    try:
+        record = EpisodeRecord(
+            case=str(line["case"]),
+            seed=int(line["seed"]),
+            episode_return=float(line["episode_return"]),
+            length=int(line["length"]),
+            success=None if line["success"] is None else bool(line["success"]),
+            target_return=float(line["target_return"]),
+            checkpoint=str(line["checkpoint"]),
+            step=int(line["step"]),
+            tags={str(key): str(value) for key, value in (line.get("tags") or {}).items()},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{path} holds a line that is not an episode record ({error!r})") from error
+    if not math.isfinite(record.episode_return):
+        raise CheckpointError(f"{path}: an episode of case {record.case!r} has the return {record.episode_return}")
+    return record
+
+
+def _last_evaluations(
+    records: Sequence[EpisodeRecord], costs: Sequence[Mapping[str, Any]]
+) -> tuple[tuple[CaseResult, ...], list[str]]:
+    groups: dict[tuple[str, str, int], list[EpisodeRecord]] = {}
+    newest: dict[str, tuple[str, str, int]] = {}
+    for record in records:
+        key = (record.case, record.checkpoint, record.step)
+        groups.setdefault(key, []).append(record)
+        newest[record.case] = key
+    results, repeated = [], 0
+    for case, key in newest.items():
+        kept = _newest_of_each_seed(groups[key])
+        repeated += len(groups[key]) - len(kept)
+        results.append(CaseResult(case=case, checkpoint=key[1], step=key[2], records=kept, cost=_cost(key, costs)))
+    note = f"{repeated} episodes that a later evaluation repeated with the same seed were left out"
+    return tuple(results), [note] if repeated else []
+
+
+def _newest_of_each_seed(records: Sequence[EpisodeRecord]) -> tuple[EpisodeRecord, ...]:
+    # Evaluating one checkpoint twice repeats its episodes; counting both would narrow the interval for nothing.
+    kept = {record.seed if record.seed >= 0 else ("unknown", at): record for at, record in enumerate(records)}
+    return tuple(kept.values())
+
+
+def _cost(key: tuple[str, str, int], lines: Sequence[Mapping[str, Any]]) -> Cost | None:
+    for line in reversed(lines):
+        if (line.get("case"), line.get("checkpoint"), line.get("step")) == key:
+            threads = _number(line.get("threads"))
+            numbers = [_number(line.get(name)) for name in ("seconds", "env_steps", "ms_per_step", "batch")]
+            seconds, env_steps, ms_per_step, batch = (math.nan if value is None else value for value in numbers)
+            if not all(math.isfinite(value) for value in (seconds, env_steps, ms_per_step, batch)):
+                return None
+            return Cost(
+                seconds=seconds,
+                env_steps=int(env_steps),
+                ms_per_step=ms_per_step,
+                batch=int(batch),
+                threads=None if threads is None else int(threads),
+            )
+    return None
+
+
+def _metric(meta: Mapping[str, Any], records: Sequence[EpisodeRecord]) -> str:
+    wants_return = str(meta.get("metric", "success_rate")).startswith("return")
+    has_success = all(record.success is not None for record in records)
+    return "return_mean" if wants_return or not has_success else "success_rate"
+
+
+def _infer_axis(cases: Sequence[CaseResult]) -> str | None:
+    """The tag that is a number in every case and differs between cases, if there is just one such tag."""
+    tags = {tag for case in cases for tag in case.records[0].tags}
+    values = {tag: {case.tag(tag) for case in cases} for tag in tags}
+    candidates = [tag for tag, seen in values.items() if None not in seen and len(seen) > 1]
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _commands(*sources: Mapping[str, Any]) -> tuple[str, ...]:
+    """`command` is a string or a list of arguments, `commands` a list of strings."""
+    found: list[str] = []
+    for source in sources:
+        command = source.get("command") or []
+        found += [command] if isinstance(command, str) else [shlex.join(map(str, command))]
+        found += [str(item) for item in source.get("commands") or ()]
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _distinct_names(paths: Sequence[Path]) -> list[str]:
+    """As few trailing parts of the paths as tell them apart."""
+    for depth in range(1, max(len(path.parts) for path in paths) + 1):
+        names = ["/".join(path.parts[-depth:]) for path in paths]
+        if len(set(names)) == len(names):
+            break
+    return names

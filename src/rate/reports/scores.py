@@ -1,0 +1,149 @@
+"""Scores of runs, and of models: runs of one model in one environment are seeds of one experiment.
+
+Episodes of all seeds are pooled for the interval; the spread between the seeds is kept beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rate.evaluation.statistics import Interval, mean_sem, wilson_interval
+from rate.reports.runs import CaseResult, RunSummary
+from rate.types import EpisodeRecord
+
+NOT_THE_EXPERIMENT = frozenset({"seed", "out", "run_dir", "device"})
+"""Configuration that may differ between runs that are pooled."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseScore:
+    """A model in one case, over the episodes of all its runs."""
+
+    episodes: int
+    runs: int
+    pooled: Interval
+    over_runs: Interval | None
+    """Mean and standard error of the values of the single runs; None for one run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelScores:
+    """One model in one environment."""
+
+    model: str
+    runs: tuple[RunSummary, ...]
+    scores: Mapping[str, CaseScore]
+
+    @property
+    def evaluated(self) -> int:
+        return sum(bool(run.cases) for run in self.runs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """All models of one environment."""
+
+    env: str
+    metric: str
+    axis: str | None
+    axis_unit: str
+    cases: Mapping[str, float | None]
+    """Case to value of the axis tag, in the order of that value."""
+    models: tuple[ModelScores, ...]
+
+    @property
+    def runs(self) -> list[RunSummary]:
+        return [run for model in self.models for run in model.runs]
+
+    @property
+    def train_lengths(self) -> list[float]:
+        return sorted({run.train_length for run in self.runs if run.train_length is not None})
+
+    @property
+    def has_axis(self) -> bool:
+        return any(value is not None for value in self.cases.values())
+
+
+def experiments(runs: Sequence[RunSummary]) -> list[Experiment]:
+    """The runs by environment and model, both in the order in which they come first."""
+    return [_experiment(env, [run for run in runs if run.env == env]) for env in _ordered(run.env for run in runs)]
+
+
+def estimate(records: Iterable[EpisodeRecord], metric: str) -> Interval:
+    """The success rate with its Wilson 95 % interval, or the mean return with one standard error."""
+    records = list(records)
+    if metric == "success_rate":
+        return wilson_interval(sum(bool(record.success) for record in records), len(records))
+    return mean_sem([record.episode_return for record in records])
+
+
+def pooling_notes(experiment: Experiment) -> list[str]:
+    """What makes pooled runs something other than seeds of one configuration."""
+    notes = []
+    for model in experiment.models:
+        flat = [dict(_flatten(run.config)) for run in model.runs]
+        keys = sorted({key for config in flat for key in config})
+        differing = [key for key in keys if len({repr(config.get(key)) for config in flat}) > 1]
+        beyond = [key for key in differing if key.rsplit(".", 1)[-1] not in NOT_THE_EXPERIMENT]
+        if beyond:
+            names = ", ".join(beyond)
+            notes.append(f"{experiment.env}: pooled runs of {model.model} differ in more than the seed: {names}")
+        if len({run.seed for run in model.runs}) < len(model.runs):
+            notes.append(f"{experiment.env}: pooled runs of {model.model} share a seed")
+    return notes
+
+
+def _experiment(env: str, runs: Sequence[RunSummary]) -> Experiment:
+    evaluated = [run for run in runs if run.cases]
+    metric = "success_rate" if all(run.metric == "success_rate" for run in evaluated) else "return_mean"
+    axis = next((run.axis for run in evaluated if run.axis), None)
+    names = _ordered(run.model for run in runs)
+    return Experiment(
+        env=env,
+        metric=metric,
+        axis=axis,
+        axis_unit=next((run.axis_unit for run in runs if run.axis_unit), ""),
+        cases=_ordered_cases(evaluated, axis),
+        models=tuple(_model_scores(name, [run for run in runs if run.model == name], metric) for name in names),
+    )
+
+
+def _ordered_cases(runs: Sequence[RunSummary], axis: str | None) -> dict[str, float | None]:
+    values: dict[str, float | None] = {}
+    for case in (case for run in runs for case in run.cases):
+        known = values.get(case.case)
+        values[case.case] = case.tag(axis) if axis and known is None else known
+    return dict(sorted(values.items(), key=lambda item: (item[1] is None, item[1] or 0.0, item[0])))
+
+
+def _model_scores(model: str, runs: Sequence[RunSummary], metric: str) -> ModelScores:
+    by_case: dict[str, list[CaseResult]] = {}
+    for run in runs:
+        for case in run.cases:
+            by_case.setdefault(case.case, []).append(case)
+    scores = {name: _case_score(results, metric) for name, results in by_case.items()}
+    return ModelScores(model=model, runs=tuple(runs), scores=scores)
+
+
+def _case_score(results: Sequence[CaseResult], metric: str) -> CaseScore:
+    records = [record for result in results for record in result.records]
+    values = [estimate(result.records, metric).value for result in results]
+    return CaseScore(
+        episodes=len(records),
+        runs=len(results),
+        pooled=estimate(records, metric),
+        over_runs=mean_sem(values) if len(values) > 1 else None,
+    )
+
+
+def _ordered(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _flatten(config: Any, prefix: str = "") -> list[tuple[str, Any]]:
+    if not isinstance(config, Mapping):
+        return [(prefix, config)]
+    dot = f"{prefix}." if prefix else ""
+    return [pair for key, value in config.items() for pair in _flatten(value, f"{dot}{key}")]

@@ -1,0 +1,171 @@
+"""The tables of a report: one row per run and case for machines, one row per model for people.
+
+A cell reads `rate [low, high]` with the Wilson 95 % interval, or `mean ± SEM` for returns.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+
+from rate.evaluation.statistics import Interval
+from rate.reports.runs import Cost, RunSummary
+from rate.reports.scores import CaseScore, Experiment, ModelScores, estimate
+
+NOT_EVALUATED = "not evaluated"
+
+
+class Row(TypedDict):
+    """One run in one case: an entry of summary.json."""
+
+    run: str
+    model: str
+    env: str
+    case: str
+    episodes: int
+    metric: str
+    value: float
+    low: float | None
+    """None where a single episode gives no bound."""
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Text in rows and columns; the first column names the row."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def to_markdown(self) -> str:
+        lines = [self.header, ("---",) * len(self.header), *self.rows]
+        return "\n".join(f"| {' | '.join(map(escape_markdown, line))} |" for line in lines)
+
+
+def summary_rows(runs: Iterable[RunSummary]) -> list[Row]:
+    """Every run and case with its value and bounds."""
+    return [row for run in runs for row in _run_rows(run)]
+
+
+def score_table(experiment: Experiment) -> Table:
+    """One row per model, one column per case in the order of the axis tag."""
+    cases = tuple(experiment.cases)
+    header = ("Model", "Runs", "Episodes per case", *(cases or ("Result",)))
+    return Table(
+        caption=f"{experiment.env}: {_metric_caption(experiment.metric)}",
+        header=header,
+        rows=tuple(_score_row(model, cases, experiment.metric) for model in experiment.models),
+    )
+
+
+def cost_table(experiment: Experiment) -> Table | None:
+    """One row per model and batch size; None where no run says what its evaluation cost."""
+    rows = tuple(row for model in experiment.models for row in _cost_rows(model))
+    header = ("Model", "Batch", "Threads", "ms per environment step", "Environment steps", "Total time")
+    caption = f"{experiment.env}: cost of acting, all evaluated cases together"
+    return Table(caption=caption, header=header, rows=rows) if rows else None
+
+
+def format_interval(interval: Interval, metric: str) -> str:
+    """`1.00 [0.96, 1.00]` for a rate, `4.20 ± 0.31` for a return."""
+    value = format_number(interval.value)
+    if math.isnan(interval.low):
+        return value
+    if metric == "success_rate":
+        return f"{value} [{format_number(interval.low)}, {format_number(interval.high)}]"
+    return f"{value} ± {format_number(interval.high - interval.value)}"
+
+
+def format_number(value: float) -> str:
+    """Two decimals, one from 100 on."""
+    digits = 1 if abs(value) >= 100 else 2
+    return f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: a rounded -0.001 is not to read -0.00
+
+
+def _run_rows(run: RunSummary) -> list[Row]:
+    rows = []
+    for case in run.cases:
+        interval = estimate(case.records, run.metric)
+        row = Row(
+            run=run.name,
+            model=run.model,
+            env=run.env,
+            case=case.case,
+            episodes=len(case.records),
+            metric=run.metric,
+            value=interval.value,
+            low=_or_none(interval.low),
+            high=_or_none(interval.high),
+        )
+        rows.append(row)
+    return rows
+
+
+def _score_row(model: ModelScores, cases: Sequence[str], metric: str) -> tuple[str, ...]:
+    runs = str(len(model.runs))
+    if 0 < model.evaluated < len(model.runs):
+        runs = f"{len(model.runs)} ({model.evaluated} evaluated)"
+    cells = [_score_cell(model.scores.get(case), metric) for case in cases]
+    return (model.model, runs, _episode_range(model), *(cells or [NOT_EVALUATED]))
+
+
+def _score_cell(score: CaseScore | None, metric: str) -> str:
+    if score is None:
+        return NOT_EVALUATED
+    pooled = format_interval(score.pooled, metric)
+    if score.over_runs is None:
+        return pooled
+    return f"{pooled} ({score.runs} runs: {format_interval(score.over_runs, 'return_mean')})"
+
+
+def _episode_range(model: ModelScores) -> str:
+    counts = sorted({score.episodes for score in model.scores.values()})
+    if not counts:
+        return "0"
+    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def _cost_rows(model: ModelScores) -> list[tuple[str, ...]]:
+    # Batches of another size are another measurement, so they are never averaged into one number.
+    groups: dict[tuple[int, int], list[Cost]] = {}
+    for cost in (case.cost for run in model.runs for case in run.cases):
+        if cost is not None and cost.env_steps > 0:
+            groups.setdefault((cost.batch, cost.threads or 0), []).append(cost)
+    return [_cost_row(model.model, groups[key]) for key in sorted(groups)]
+
+
+def _cost_row(model: str, costs: Sequence[Cost]) -> tuple[str, ...]:
+    steps = sum(cost.env_steps for cost in costs)
+    weighted = sum(cost.ms_per_step * cost.env_steps for cost in costs) / steps
+    threads = costs[0].threads
+    duration = format_seconds(sum(cost.seconds for cost in costs))
+    return (model, str(costs[0].batch), str(threads or "unknown"), f"{weighted:.3g}", f"{steps:,}", duration)
+
+
+def format_seconds(seconds: float) -> str:
+    """`12.3 s`, `4 min 05 s`, `2 h 03 min`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def _metric_caption(metric: str) -> str:
+    if metric == "success_rate":
+        return "success rate with Wilson 95 % interval over all episodes"
+    return "mean return ± standard error over all episodes"
+
+
+def escape_markdown(text: str) -> str:
+    """One line that neither ends a table cell nor is HTML, which Markdown would pass through."""
+    return " ".join(html.escape(text, quote=False).replace("|", "\\|").split())
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value

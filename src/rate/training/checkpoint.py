@@ -1,0 +1,163 @@
+"""Checkpoints: a directory of safetensors and JSON, complete or absent, never pickle.
+
+A checkpoint is self-contained: weights, optimiser, random state, step, configuration and spaces.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor, nn
+
+from rate.data.spaces import space_from_json, space_to_json
+from rate.errors import CheckpointError
+from rate.serial import read_json, write_atomically, write_json
+from rate.training.run_dir import disk_error
+from rate.types import Spaces
+
+FORMAT, VERSION = "rate-checkpoint", 1
+WEIGHTS, TRAINING, CARD = "weights.safetensors", "training.safetensors", "checkpoint.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A checkpoint in memory."""
+
+    weights: dict[str, Tensor]
+    training: dict[str, Tensor]
+    """Optimiser, objective and random state, each under its own prefix."""
+    step: int
+    progress: dict[str, Any]
+    """What the trainer remembers besides: best validation loss, patience."""
+    config: Any
+    spaces: Spaces
+
+
+def save_checkpoint(root: Path, checkpoint: Checkpoint, *, best: bool) -> Path:
+    """Write step_N, point `last` (and `best`) at it, and remove what neither points at."""
+    final = root / f"step_{checkpoint.step}"
+    temporary = root / f".step_{checkpoint.step}.tmp"
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        files = {WEIGHTS: save(checkpoint.weights), TRAINING: save(checkpoint.training)}
+        for name, content in files.items():
+            write_atomically(temporary / name, content)
+        write_json(temporary / CARD, _card(checkpoint, files))
+        shutil.rmtree(final, ignore_errors=True)
+        os.replace(temporary, final)
+        for name in ("last", "best") if best else ("last",):
+            write_atomically(root / name, final.name + "\n")
+        _prune(root)
+    except OSError as reason:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise disk_error(final, reason) from None
+    return final
+
+
+def _card(checkpoint: Checkpoint, files: Mapping[str, bytes]) -> dict[str, Any]:
+    spaces = checkpoint.spaces
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "step": checkpoint.step,
+        "progress": checkpoint.progress,
+        "config": checkpoint.config,
+        "spaces": {"observation": space_to_json(spaces.observation), "action": space_to_json(spaces.action)},
+        "checksums": {name: zlib.crc32(content) for name, content in files.items()},
+    }
+
+
+def _prune(root: Path) -> None:
+    kept = {_pointer(root / name) for name in ("last", "best")}
+    for path in root.glob("step_*"):
+        if path.name not in kept:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _pointer(path: Path) -> str | None:
+    return path.read_text().strip() if path.is_file() else None
+
+
+def resolve_checkpoint(root: Path, name: str) -> Path:
+    """The directory of `last`, `best` or `step_N` in a run's checkpoints."""
+    target = _pointer(root / name) if name in ("last", "best") else name
+    if target is None or not (root / target).is_dir():
+        raise CheckpointError(f"there is no checkpoint {name!r} in {root}")
+    return root / target
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint; damaged, foreign and other-version ones are told apart."""
+    if not (path / CARD).is_file():
+        raise CheckpointError(f"{path} is not a checkpoint of rate: it holds no {CARD}")
+    card = read_json(path / CARD)
+    if not isinstance(card, dict) or card.get("format") != FORMAT:
+        raise CheckpointError(f"{path} is not a checkpoint of rate")
+    if card.get("version") != VERSION:
+        raise CheckpointError(
+            f"{path} is a checkpoint of version {card.get('version')}; this rate reads version {VERSION}"
+        )
+    try:
+        spaces = Spaces(**{name: space_from_json(card["spaces"][name]) for name in ("observation", "action")})
+        return Checkpoint(
+            weights=_load(path / WEIGHTS, card),
+            training=_load(path / TRAINING, card),
+            step=int(card["step"]),
+            progress=dict(card["progress"]),
+            config=card["config"],
+            spaces=spaces,
+        )
+    except KeyError as reason:
+        raise CheckpointError(f"{path / CARD} is damaged: {reason} is missing") from None
+
+
+def _load(path: Path, card: Mapping[str, Any]) -> dict[str, Tensor]:
+    try:
+        if zlib.crc32(path.read_bytes()) != card["checksums"][path.name]:
+            raise CheckpointError(f"{path} is damaged (its checksum differs); use another checkpoint of the run")
+        return load_file(path)
+    except (OSError, SafetensorError) as reason:
+        raise CheckpointError(f"{path} is damaged: {reason}") from None
+
+
+def load_weights(module: nn.Module, weights: Mapping[str, Tensor], where: Path | str) -> None:
+    """Fill a module; weights of another architecture are refused by name."""
+    own = module.state_dict()
+    odd = sorted(set(own) ^ set(weights)) or sorted(name for name in own if own[name].shape != weights[name].shape)
+    if odd:
+        raise CheckpointError(f"{where} is of another architecture: it does not fit in {odd[0]!r}")
+    module.load_state_dict(dict(weights))
+
+
+def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
+
+
+def with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors under a prefix, without it."""
+    start = f"{prefix}."
+    return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's state as named tensors."""
+    state = optimizer.state_dict()["state"]
+    return {f"{index}.{name}": torch.as_tensor(value) for index, slots in state.items() for name, value in slots.items()}
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in tensors.items():
+        index, name = key.split(".", 1)
+        state.setdefault(int(index), {})[name] = value
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -1,0 +1,67 @@
+"""Which device and precision to use, and the versions a run was made with.
+
+`auto` takes the best that is there; asking for a device that is not there is an error, not a fallback.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import platform
+import subprocess
+from typing import Any
+
+import torch
+
+from rate.errors import ConfigError
+
+PACKAGES = ("rate-rl", "torch", "numpy", "gymnasium", "safetensors")
+
+
+def pick_device(name: str) -> torch.device:
+    """auto: cuda, else mps, else cpu."""
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as reason:
+        raise ConfigError(f"device {name!r} cannot be used here: {str(reason).splitlines()[0]}") from None
+    return device
+
+
+def autocast(precision: str, device: torch.device) -> contextlib.AbstractContextManager[Any]:
+    """bfloat16 where it is asked for, or where the device has it and the choice is left open."""
+    has = device.type == "cuda" and torch.cuda.is_bf16_supported()
+    if precision == "bfloat16" or (precision == "auto" and has):
+        return torch.autocast(device.type, dtype=torch.bfloat16)
+    return contextlib.nullcontext()
+
+
+def versions() -> dict[str, str]:
+    """Versions of what results depend on."""
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def git_commit() -> str | None:
+    """The commit of the working directory, if it is a git checkout and git is there."""
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        command = ["git", "rev-parse", "HEAD"]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
+    return None
+
+
+def environment_record(device: torch.device) -> dict[str, Any]:
+    """What environment.json holds."""
+    return {
+        "versions": versions(),
+        "device": str(device),
+        "threads": torch.get_num_threads(),
+        "git_commit": git_commit(),
+    }

@@ -1,0 +1,38 @@
+"""Metrics to metrics.jsonl and TensorBoard, both local.
+
+TensorBoard is written if it is installed; no tracking service is ever contacted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from rate.training.run_dir import RunDir
+
+
+class MetricLog:
+    """Writes metrics of a step to every sink."""
+
+    def __init__(self, run: RunDir) -> None:
+        self.run = run
+        self._writer: Any = None
+
+    def __enter__(self) -> MetricLog:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            return self
+        self._writer = SummaryWriter(str(self.run.tensorboard))  # type: ignore[no-untyped-call]
+        return self
+
+    def write(self, step: int, metrics: Mapping[str, float]) -> None:
+        self.run.log({"step": step, **metrics})
+        if self._writer is not None:
+            for name, value in metrics.items():
+                self._writer.add_scalar(name, value, step)
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        if self._writer is not None:
+            self._writer.close()

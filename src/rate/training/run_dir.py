@@ -1,0 +1,100 @@
+"""The run directory: configuration, environment, metrics, episode records, checkpoints.
+
+Lines are appended whole; on resume, what was logged after the checkpoint is cut off so that nothing stands twice.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rate.errors import CheckpointError, RateError
+from rate.serial import read_json, to_dict, write_atomically, write_json
+from rate.types import EpisodeRecord
+
+
+class RunDir:
+    """One run on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config, self.environment, self.meta = (path / f"{name}.json" for name in ("config", "environment", "meta"))
+        self.metrics = path / "metrics.jsonl"
+        self.episodes = path / "eval.jsonl"
+        self.evaluations = path / "evaluations.jsonl"
+        self.checkpoints = path / "checkpoints"
+        self.tensorboard = path / "tensorboard"
+
+    @classmethod
+    def create(cls, path: Path, config: Any, environment: Mapping[str, Any], meta: Mapping[str, Any]) -> RunDir:
+        """Make a new run; a directory that holds anything is left alone."""
+        run = cls(path)
+        try:
+            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+                raise CheckpointError(f"{path} exists already; continue it with --resume or choose another --out")
+            run.checkpoints.mkdir(parents=True)
+            write_json(run.environment, environment)
+            write_json(run.meta, meta)
+            write_json(run.config, config)
+        except OSError as reason:
+            raise disk_error(path, reason) from None
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> RunDir:
+        run = cls(path)
+        if not path.is_dir():
+            raise CheckpointError(f"{path} is not a run directory: it does not exist")
+        if not run.config.exists():
+            raise CheckpointError(f"{path} is not a run directory: it holds no config.json")
+        return run
+
+    def read_config(self) -> Any:
+        return read_json(self.config)
+
+    def log(self, record: Mapping[str, Any]) -> None:
+        _append(self.metrics, [record])
+
+    def add_episodes(self, records: Iterable[EpisodeRecord], evaluation: Mapping[str, Any]) -> None:
+        _append(self.episodes, [untagged(record) for record in records])
+        _append(self.evaluations, [evaluation])
+
+    def cut_metrics(self, step: int) -> None:
+        """Forget what was logged after `step`, and a line that a killed process left half-written."""
+        if self.metrics.exists():
+            kept = [line for line in self.metrics.read_text().splitlines() if _logged_step(line) <= step]
+            write_atomically(self.metrics, "".join(f"{line}\n" for line in kept))
+
+
+def untagged(record: EpisodeRecord) -> dict[str, Any]:
+    data: dict[str, Any] = to_dict(record)
+    del data["type"]
+    return data
+
+
+def _logged_step(line: str) -> float:
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return float("inf")
+
+
+def _append(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    try:
+        with open(path, "a") as file:
+            file.write(text)
+    except OSError as reason:
+        raise disk_error(path, reason) from None
+
+
+def disk_error(path: Path, reason: OSError) -> RateError:
+    """One line for what a disk can refuse."""
+    if reason.errno in (errno.ENOSPC, errno.EDQUOT):
+        return CheckpointError(f"the disk is full while writing {path}; free some space and continue with --resume")
+    if reason.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return CheckpointError(f"no permission to write {path}; choose another --out")
+    return CheckpointError(f"{path} cannot be written: {reason.strerror or reason}")

@@ -1,0 +1,204 @@
+"""The trainer: the only training loop of the library.
+
+A batch is a function of the step, the learning rate is too, so a checkpoint resumes bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from rate.data.windows import Windows
+from rate.errors import DivergedError
+from rate.models.policy import SequencePolicy
+from rate.objectives.objective import Loss
+from rate.training.checkpoint import (
+    Checkpoint,
+    load_checkpoint,
+    load_optimizer,
+    load_weights,
+    optimizer_tensors,
+    prefixed,
+    resolve_checkpoint,
+    save_checkpoint,
+    with_prefix,
+)
+from rate.training.config import TrainConfig
+from rate.training.device import autocast
+from rate.training.logging import MetricLog
+from rate.training.optim import build_optimizer, learning_rate
+from rate.training.run_dir import RunDir
+from rate.training.signals import StopOnSignal
+from rate.types import to_tensor
+
+Evaluate = Callable[[SequencePolicy[Any], int], Mapping[str, float]]
+OnStep = Callable[[int, Mapping[str, float]], None]
+
+
+@dataclass
+class Progress:
+    """What training remembers besides weights."""
+
+    step: int = 0
+    best_loss: float = math.inf
+    misses: int = 0
+    """Validations in a row without improvement."""
+
+
+class Trainer:
+    """Trains one policy in one run directory."""
+
+    def __init__(
+        self,
+        *,
+        policy: SequencePolicy[Any],
+        objective: nn.Module,
+        config: TrainConfig,
+        run: RunDir,
+        train: Windows,
+        valid: Windows | None,
+        device: torch.device,
+        stored_config: Any,
+        evaluate: Evaluate | None = None,
+        on_step: OnStep | None = None,
+    ) -> None:
+        self.policy, self.objective = policy.to(device), objective.to(device)
+        self.config, self.run, self.device, self.stored_config = config, run, device, stored_config
+        self.train, self.valid, self.evaluate, self.on_step = train, valid, evaluate, on_step
+        self.optimizer = build_optimizer(config, (policy, objective))
+        self.progress = Progress()
+
+    def fit(self) -> Progress:
+        """Train to the last step, to the end of patience, or to an interrupt (which saves and raises)."""
+        config, log = self.config, MetricLog(self.run)
+        with log, StopOnSignal() as stop:
+            while self.progress.step < config.steps and not self._out_of_patience():
+                began = time.perf_counter()
+                metrics = self._update()
+                metrics["time/steps_per_second"] = 1 / (time.perf_counter() - began)
+                self._after_step(metrics, log)
+                if stop.requested:
+                    self.save(best=False)
+                    stop.leave(self.run.path, self.progress.step)
+            if resolve_missing(self.run, self.progress.step):
+                self.save(best=False)
+        return self.progress
+
+    def _update(self) -> dict[str, float]:
+        """One optimiser step."""
+        step, config = self.progress.step, self.config
+        rate = learning_rate(config, step)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.policy.train()
+        window = to_tensor(self.train.batch(step, config.batch_size), self.device)
+        with autocast(config.precision, self.device):
+            loss: Loss = self.objective(self.policy, window)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.total.backward()  # type: ignore[no-untyped-call]
+        norm = nn.utils.clip_grad_norm_(self._parameters(), config.clip or math.inf)
+        self._guard(float(loss.total), float(norm))
+        self.optimizer.step()
+        self.progress.step = step + 1
+        parts = {f"train/{name}": float(value) for name, value in loss.parts.items()}
+        return {"train/loss": float(loss.total), "train/lr": rate, "train/grad_norm": float(norm), **parts}
+
+    def _parameters(self) -> list[nn.Parameter]:
+        return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+
+    def _guard(self, loss: float, norm: float) -> None:
+        if math.isfinite(loss) and math.isfinite(norm):
+            return
+        raise DivergedError(
+            f"the loss is {loss} and the gradient norm {norm} at step {self.progress.step}; the last good checkpoint "
+            f"is kept in {self.run.checkpoints}; try a lower train.learning-rate or a smaller train.clip"
+        )
+
+    def _after_step(self, metrics: dict[str, float], log: MetricLog) -> None:
+        step, config = self.progress.step, self.config
+        last = step == config.steps
+        best = False
+        if step % config.log_every == 0 or last:
+            log.write(step, metrics)
+        if self.valid is not None and (step % config.validate_every == 0 or last):
+            valid = self.validate()
+            best = self._improved(valid["valid/loss"])
+            metrics.update(valid)
+            log.write(step, valid)
+        if self.evaluate is not None and config.evaluate_every and step % config.evaluate_every == 0:
+            log.write(step, self.evaluate(self.policy, step))
+        if best or last or step % config.checkpoint_every == 0:
+            self.save(best=best)
+        if self.on_step is not None:
+            self.on_step(step, metrics)
+
+    def _improved(self, loss: float) -> bool:
+        better = loss < self.progress.best_loss
+        self.progress.misses = 0 if better else self.progress.misses + 1
+        self.progress.best_loss = min(loss, self.progress.best_loss)
+        return better
+
+    def _out_of_patience(self) -> bool:
+        return 0 < self.config.patience <= self.progress.misses
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """Mean loss over the held-out windows, weighted by real steps."""
+        assert self.valid is not None
+        self.policy.eval()
+        losses: list[Loss] = [
+            self.objective(self.policy, to_tensor(window, self.device))
+            for window in self.valid.fixed(self.config.batch_size)
+        ]
+        weight = sum(loss.weight for loss in losses)
+        total = sum(float(loss.total) * loss.weight for loss in losses) / weight
+        names = losses[0].parts
+        means = {f"valid/{n}": sum(float(x.parts[n]) * x.weight for x in losses) / weight for n in names}
+        return {"valid/loss": total, **means}
+
+    def save(self, *, best: bool) -> None:
+        training = {
+            **prefixed("optimizer", optimizer_tensors(self.optimizer)),
+            **prefixed("objective", self.objective.state_dict()),
+            "random.cpu": torch.get_rng_state(),
+        }
+        if self.device.type == "cuda":
+            training["random.cuda"] = torch.cuda.get_rng_state(self.device)
+        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in self.policy.state_dict().items()}
+        checkpoint = Checkpoint(
+            weights=weights,
+            training={name: tensor.detach().cpu().contiguous() for name, tensor in training.items()},
+            step=self.progress.step,
+            progress={"best_loss": repr(self.progress.best_loss), "misses": self.progress.misses},
+            config=self.stored_config,
+            spaces=self.policy.spaces,
+        )
+        save_checkpoint(self.run.checkpoints, checkpoint, best=best)
+
+    def resume(self) -> None:
+        """Go back to the last checkpoint of the run."""
+        path = resolve_checkpoint(self.run.checkpoints, "last")
+        checkpoint = load_checkpoint(path)
+        load_weights(self.policy, checkpoint.weights, path)
+        load_weights(self.objective, with_prefix("objective", checkpoint.training), path)
+        load_optimizer(self.optimizer, with_prefix("optimizer", checkpoint.training))
+        torch.set_rng_state(checkpoint.training["random.cpu"])
+        if "random.cuda" in checkpoint.training and self.device.type == "cuda":
+            torch.cuda.set_rng_state(checkpoint.training["random.cuda"], self.device)
+        self.progress = Progress(
+            step=checkpoint.step,
+            best_loss=float(checkpoint.progress["best_loss"]),
+            misses=int(checkpoint.progress["misses"]),
+        )
+        self.run.cut_metrics(checkpoint.step)
+
+
+def resolve_missing(run: RunDir, step: int) -> bool:
+    """Whether the step that training ended at has no checkpoint yet (it ended by patience)."""
+    return not (run.checkpoints / f"step_{step}").is_dir()

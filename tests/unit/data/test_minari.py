@@ -1,0 +1,182 @@
+"""Minari data sets are read and written without loss, and never downloaded."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rate.data import export_minari, load_minari, open_data
+from rate.data.minari import data_directory
+from rate.data.store import TrajectoryStore
+from rate.errors import DataError, MissingExtraError
+
+minari = pytest.importorskip("minari")
+pytestmark = pytest.mark.usefixtures("no_fsync")
+ID = "rate/toy/random-v0"
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: Any) -> Path:
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    return tmp_path / "minari"
+
+
+@pytest.fixture
+def store(write: Callable[..., TrajectoryStore], episode: Any, kinds: Any) -> TrajectoryStore:
+    return write([episode(kinds(), 2 + i, i) for i in range(12)], kinds(), shard_steps=20)
+
+
+@pytest.mark.parametrize("observation", ["vector", "double", "image", "discrete", "multi", "binary", "dict", "tuple"])
+@pytest.mark.parametrize("action", ["discrete", "multi", "box"])
+def test_there_and_back(
+    observation: str, action: str, write: Any, episode: Any, kinds: Any, same: Any, tmp_path: Path
+) -> None:
+    both = kinds(observation, action)
+    episodes = [replace(episode(both, 3, seed), seed=seed - 1) for seed in range(3)]  # the first seed is not known
+    given = write(episodes, both)
+    export_minari(given, ID)
+    back = load_minari(ID, tmp_path / "back")
+    for found, expected in zip(back, episodes, strict=True):
+        same(found, expected)
+    assert back.card["spaces"] == given.card["spaces"]
+    assert back.card["environment"] == "toy" and back.card["generator"] == "random"
+    assert back.card["options"]["length"] == 3
+
+
+def test_order_of_many_episodes(store: TrajectoryStore, tmp_path: Path) -> None:
+    export_minari(store, ID)
+    assert load_minari(ID, tmp_path / "back").lengths.tolist() == store.lengths.tolist()
+
+
+def test_minari_itself_reads_it(store: TrajectoryStore) -> None:
+    export_minari(store, ID, env="CartPole-v1", author="someone")
+    data = minari.load_dataset(ID)
+    assert data.total_episodes == 12 and data.env_spec.id == "CartPole-v1"
+    assert data.observation_space == store.spaces.observation and not data.storage.jpeg_encoding
+    np.testing.assert_array_equal(data[3].observations, store[3].observations)
+    assert len(data[3].infos["cue"]) == len(store[3]) + 1
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_foreign_data_set(store: TrajectoryStore, root: Path, tmp_path: Path) -> None:
+    """Without our metadata the environment comes from the spec, and infos of another length are left out."""
+    buffer = minari.data_collector.EpisodeBuffer
+    item = store[0]
+    wide = item.observations.astype(np.float64)  # Minari checks no dtype
+    minari.create_dataset_from_buffers(
+        ID,
+        [
+            buffer(
+                observations=wide,
+                actions=item.actions.tolist(),
+                rewards=item.rewards,
+                terminations=item.terminations,
+                truncations=item.truncations,
+                infos={"odd": np.zeros(1), "even": np.ones(3)},
+            )
+        ],
+        env="CartPole-v1",
+        observation_space=store.spaces.observation,
+        action_space=store.spaces.action,
+    )
+    back = load_minari(ID, tmp_path / "back")
+    assert back.card["environment"] == "CartPole-v1" and ID in back.card["generator"]
+    assert back.seeds.tolist() == [-1] and list(back[0].infos) == ["even"]
+    np.testing.assert_array_equal(back[0].observations, item.observations)
+    export_minari(back, "copy-v0")
+    assert minari.load_dataset("copy-v0").env_spec == minari.load_dataset(ID).env_spec
+
+
+def test_unknown_id(store: TrajectoryStore, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there are none"):
+        load_minari(ID, tmp_path / "back")
+    export_minari(store, ID)
+    with pytest.raises(DataError, match=f"did you mean '{ID}'"):
+        load_minari("rate/toy/randm-v0", tmp_path / "back")
+    with pytest.raises(DataError, match=f"known: {ID}"):
+        load_minari("zzzzzzz", tmp_path / "back")
+    assert not (tmp_path / "back").exists()
+
+
+def test_existing_or_malformed_id(store: TrajectoryStore) -> None:
+    target = export_minari(store, ID)
+    with pytest.raises(DataError, match="exists already"):
+        export_minari(store, ID)
+    assert target.is_dir()
+    for bad in ("no-version", "../up-v0", ""):
+        with pytest.raises(DataError, match="not a Minari id"):
+            export_minari(store, bad)
+
+
+def test_failed_export_leaves_nothing(store: TrajectoryStore, root: Path, monkeypatch: Any) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("minari.dataset._storages.hdf5_storage.HDF5Storage.update_episodes", refuse)
+    with pytest.raises(DataError, match="the disk is full"):
+        export_minari(store, ID)
+    assert not (root / ID).exists()
+
+
+def test_damaged_file(store: TrajectoryStore, root: Path, tmp_path: Path) -> None:
+    export_minari(store, ID)
+    (root / ID / "data" / "main_data.hdf5").write_bytes(b"not hdf5")
+    with pytest.raises(DataError, match="cannot read episode 0") as caught:
+        load_minari(ID, tmp_path / "back")
+    assert "\n" not in str(caught.value) and not (tmp_path / "back").exists()
+
+
+def test_slash_in_a_name(write: Any, episode: Any, kinds: Any, root: Path) -> None:
+    item = replace(episode(kinds(), 3), infos={"a/b": np.zeros(4)})
+    with pytest.raises(DataError, match="'a/b' cannot be written"):
+        export_minari(write([item], kinds()), ID)
+    assert not (root / ID).exists()
+
+
+def test_open_data(store: TrajectoryStore, root: Path, tmp_path: Path) -> None:
+    export_minari(store, ID)
+    cache = tmp_path / "cache"
+    assert len(open_data(store.path, cache)) == 12 and not cache.exists()
+    assert len(open_data(f"minari:{ID}", cache)) == 12
+    assert len(open_data(root / ID, cache)) == 12 and len(open_data(root / ID / "data", cache)) == 12
+    assert len(list(cache.iterdir())) == 3
+    for nothing, words in [(tmp_path, "not a data set"), ("minari:", "needs the id"), ("nowhere", "no such directory")]:
+        with pytest.raises(DataError, match=words):
+            open_data(nothing, cache)
+
+
+def test_conversion_is_cached_until_the_source_changes(store: TrajectoryStore, root: Path, tmp_path: Path) -> None:
+    export_minari(store, ID)
+    first = load_minari(ID, tmp_path / "back")
+    stamp = (first.path / "card.json").stat().st_mtime_ns
+    assert (load_minari(ID, tmp_path / "back").path / "card.json").stat().st_mtime_ns == stamp
+    shutil.rmtree(root / ID)
+    export_minari(store, ID, description="again")
+    with pytest.raises(DataError, match="another version .* delete it"):
+        load_minari(ID, tmp_path / "back")
+
+
+def test_without_minari(store: TrajectoryStore, monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "minari", None)
+    with pytest.raises(MissingExtraError, match=r"rate-rl\[minari\]"):
+        export_minari(store, ID)
+
+
+def test_importing_the_library_does_not_import_minari() -> None:
+    import subprocess
+
+    code = "import rate.data, sys, json; print(json.dumps('minari' in sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(found.stdout) is False
+
+
+def test_data_directory(tmp_path: Path) -> None:
+    assert data_directory(tmp_path) is None

@@ -1,0 +1,151 @@
+"""Reading run directories: which episodes count, and what damaged files do.
+
+Every refusal is one line that names the file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rate.errors import CheckpointError
+from rate.reports import read_run, read_runs
+
+NO_SEED = '{"model": {"name": "rate"}, "env": {"name": "tmaze"}, "seed": null}'
+
+
+def test_reads_what_was_written(make_run: Any) -> None:
+    meta = {"train_length": 30, "axis": "length", "metric": "success_rate", "command": ["rate", "train", "a b"]}
+    run = read_run(
+        make_run(
+            "a", seed=7, records=make_run.episodes("length-90", 3, 4), costs=[make_run.cost("length-90")], meta=meta
+        )
+    )
+    assert (run.name, run.model, run.env, run.seed, run.metric) == ("a", "rate", "tmaze", 7, "success_rate")
+    assert (run.axis, run.train_length, run.commands) == ("length", 30, ("rate train 'a b'",))
+    (case,) = run.cases
+    assert (case.case, case.tag("length"), len(case.records)) == ("length-90", 90, 4)
+    assert case.cost is not None and case.cost.ms_per_step == 0.5
+    assert run.notes == ()
+
+
+def test_last_evaluation_wins(make_run: Any) -> None:
+    old = make_run.episodes("length-9", 0, 5, step=100) + make_run.episodes("length-30", 1, 5, step=100)
+    new = make_run.episodes("length-9", 5, 5, step=200)
+    back = make_run.episodes("length-30", 4, 5, step=50)  # written last, although of an earlier step
+    run = read_run(
+        make_run(
+            "a",
+            records=old + new + back,
+            costs=[make_run.cost("length-9", 1.0), make_run.cost("length-9", 2.0, step=200)],
+        )
+    )
+    found = {case.case: (case.step, sum(bool(record.success) for record in case.records)) for case in run.cases}
+    assert found == {"length-9": (200, 5), "length-30": (50, 4)}
+    costs = {case.case: case.cost for case in run.cases}
+    assert costs["length-30"] is None
+    assert costs["length-9"] is not None and costs["length-9"].ms_per_step == 2.0
+
+
+def test_repeating_an_evaluation_does_not_add_episodes(make_run: Any) -> None:
+    run = read_run(make_run("a", records=make_run.episodes("length-9", 1, 5) + make_run.episodes("length-9", 5, 5)))
+    assert [record.success for record in run.cases[0].records] == [True] * 5
+    assert run.notes == ("5 episodes that a later evaluation repeated with the same seed were left out",)
+
+
+def test_episodes_of_unknown_seed_all_count(make_run: Any) -> None:
+    run = read_run(make_run("a", records=[make_run.episode("length-9", -1)] * 3))
+    assert len(run.cases[0].records) == 3
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "eval.jsonl"])
+def test_truncated_last_line_is_left_out_and_noted(make_run: Any, name: str) -> None:
+    path = make_run("a", records=make_run.episodes("length-9", 2, 4))
+    whole = (path / name).read_bytes()
+    (path / name).write_bytes(whole[:-9])
+    run = read_run(path)
+    assert len(run.metrics) + sum(len(case.records) for case in run.cases) == len(read_lines(path)) - 1
+    assert run.notes == (f"the last line of {name} is cut off and was left out",)
+
+
+def read_lines(path: Path) -> list[str]:
+    return [line for name in ("metrics.jsonl", "eval.jsonl") for line in (path / name).read_text().splitlines()]
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "eval.jsonl", "evaluations.jsonl"])
+@pytest.mark.parametrize("damage", ['{"step": 1, "tr', "12", "\x00\x00"])
+def test_corrupt_middle_line_is_named(make_run: Any, name: str, damage: str) -> None:
+    path = make_run("a", records=make_run.episodes("length-9", 2, 4), costs=[make_run.cost("length-9")] * 3)
+    lines = (path / name).read_text().splitlines()
+    lines[1] = damage
+    (path / name).write_text("\n".join(lines) + "\n")
+    with pytest.raises(CheckpointError, match=rf"{name}: line 2 is not a JSON object"):
+        read_run(path)
+
+
+def test_refuses_what_is_no_run_directory(tmp_path: Path, make_run: Any) -> None:
+    with pytest.raises(CheckpointError, match="does not exist"):
+        read_run(tmp_path / "nowhere")
+    with pytest.raises(CheckpointError, match=r"has no config\.json"):
+        read_run(tmp_path)
+    with pytest.raises(CheckpointError, match="no evaluated episodes and no metrics"):
+        read_run(make_run("nothing", metrics=[]))
+    with pytest.raises(CheckpointError, match="no evaluated episodes"):
+        read_run(make_run("only-trained"), need_evaluation=True)
+    with pytest.raises(CheckpointError, match="no run directory was given"):
+        read_runs([])
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"model": {"name": "rate"}, "seed": 1}', '{"model": "rate"}', NO_SEED])
+def test_refuses_a_config_that_says_too_little(make_run: Any, text: str) -> None:
+    path = make_run("a")
+    (path / "config.json").write_text(text)
+    with pytest.raises(CheckpointError, match=r"config\.json") as caught:
+        read_run(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("change", [{"episode_return": float("nan")}, {"seed": "x"}, {"tags": [1]}, {"step": None}])
+def test_refuses_records_that_are_none(make_run: Any, change: dict[str, Any]) -> None:
+    path = make_run("a", records=[{**make_run.episode("length-9", 0), **change}, make_run.episode("length-9", 1)])
+    with pytest.raises(CheckpointError, match=r"eval\.jsonl"):
+        read_run(path)
+
+
+def test_metric_follows_meta_and_records(make_run: Any) -> None:
+    records = make_run.episodes("length-9", 2, 4)
+    assert read_run(make_run("a", records=records)).metric == "success_rate"
+    assert read_run(make_run("b", records=records, meta={"metric": "return"})).metric == "return_mean"
+    assert read_run(make_run("c", records=[make_run.episode("length-9", 0, success=None)])).metric == "return_mean"
+
+
+def test_axis_is_inferred_only_where_it_is_clear(make_run: Any) -> None:
+    two = make_run.episodes("length-9", 1, 2) + make_run.episodes("length-90", 1, 2)
+    assert read_run(make_run("clear", records=two)).axis == "length"
+    assert read_run(make_run("one-case", records=make_run.episodes("length-9", 1, 2))).axis is None
+    words = [make_run.episode("red", 0, tags={"pillar": "red"}), make_run.episode("green", 0, tags={"pillar": "green"})]
+    assert read_run(make_run("words", records=words)).axis is None
+    both = [{**line, "tags": {**line["tags"], "steps": line["tags"]["length"]}} for line in two]
+    assert read_run(make_run("both", records=both)).axis is None
+
+
+def test_names_tell_runs_apart_and_repeated_paths_count_once(make_run: Any) -> None:
+    first, second = make_run("x/seed0"), make_run("y/seed0")
+    assert [run.name for run in read_runs([first, second, first / "."])] == ["x/seed0", "y/seed0"]
+    assert [run.name for run in read_runs([first])] == ["seed0"]
+
+
+def test_files_that_may_be_missing(make_run: Any) -> None:
+    path = make_run("a", records=make_run.episodes("length-9", 2, 4))
+    for name in ("metrics.jsonl", "evaluations.jsonl"):
+        (path / name).unlink()
+    run = read_run(path)
+    assert run.metrics == () and run.cases[0].cost is None
+
+
+def test_cost_without_its_numbers_is_no_cost(make_run: Any) -> None:
+    path = make_run("a", records=make_run.episodes("length-9", 2, 4))
+    make_run.write(path / "evaluations.jsonl", [{"case": "length-9", "checkpoint": "last", "step": 100}])
+    assert read_run(path).cases[0].cost is None

@@ -1,0 +1,140 @@
+"""Rows for machines and tables for people: values, pooling over seeds, order of the cases, cost.
+
+Wilson bounds are written out, so an error in the pooling cannot hide in a shared helper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rate.evaluation.statistics import Interval
+from rate.reports import read_runs
+from rate.reports.scores import Experiment, experiments, pooling_notes
+from rate.reports.tables import Table, cost_table, format_interval, format_seconds, score_table, summary_rows
+
+KEYS = ["run", "model", "env", "case", "episodes", "metric", "value", "low", "high"]
+
+
+def read(*paths: Path) -> Sequence[Experiment]:
+    return experiments(read_runs(paths))
+
+
+def test_rows_have_these_keys_and_values(make_run: Any) -> None:
+    rows = summary_rows(read_runs([make_run("a", records=make_run.episodes("length-9", 10, 10))]))
+    assert [list(row) for row in rows] == [KEYS]
+    row = rows[0]
+    assert (row["run"], row["model"], row["env"], row["case"]) == ("a", "rate", "tmaze", "length-9")
+    assert (row["episodes"], row["metric"], row["value"], row["high"]) == (10, "success_rate", 1.0, 1.0)
+    assert row["low"] == pytest.approx(0.7225, abs=5e-5)
+
+
+def test_returns_have_their_standard_error(make_run: Any) -> None:
+    records = [make_run.episode("length-9", seed, None, episode_return=float(seed)) for seed in (1, 2, 3, 4)]
+    (row,) = summary_rows(read_runs([make_run("a", records=records)]))
+    assert (row["metric"], row["value"]) == ("return_mean", 2.5)
+    assert (row["low"], row["high"]) == pytest.approx((2.5 - 0.6455, 2.5 + 0.6455), abs=1e-4)
+
+
+def test_one_return_has_no_bounds(make_run: Any) -> None:
+    path = make_run("a", records=[make_run.episode("length-9", 0, None, episode_return=4.0)])
+    (row,) = summary_rows(read_runs([path]))
+    assert (row["value"], row["low"], row["high"]) == (4.0, None, None)
+    assert score_table(read(path)[0]).rows == (("rate", "1", "1", "4.00"),)
+
+
+def test_seeds_are_pooled(make_run: Any) -> None:
+    first = make_run("a", seed=0, records=make_run.episodes("length-9", 20, 50))
+    second = make_run("b", seed=1, records=make_run.episodes("length-9", 30, 50))
+    table = score_table(read(first, second)[0])
+    # 50 of 100 pooled; the runs are 0.4 and 0.6: mean 0.5, SEM 0.1.
+    assert table.rows == (("rate", "2", "100", "0.50 [0.40, 0.60] (2 runs: 0.50 ± 0.10)"),)
+
+
+def test_runs_of_other_models_and_environments_are_not_pooled(make_run: Any) -> None:
+    records = make_run.episodes("length-9", 1, 2)
+    paths = [
+        make_run("a", model="rate", records=records),
+        make_run("b", model="dt", records=records),
+        make_run("c", model="rate", env="popgym", records=records),
+    ]
+    found = [(group.env, [model.model for model in group.models]) for group in read(*paths)]
+    assert found == [("tmaze", ["rate", "dt"]), ("popgym", ["rate"])]
+
+
+def test_cases_are_ordered_by_number(make_run: Any) -> None:
+    cases = ("length-900", "length-90", "length-9", "length-150")
+    records = [line for case in cases for line in make_run.episodes(case, 1, 2)]
+    other = make_run.episodes("extra", 1, 2, tags={})
+    path = make_run("a", records=records + other, meta={"axis": "length"})
+    header = score_table(read(path)[0]).header
+    assert header[3:] == ("length-9", "length-90", "length-150", "length-900", "extra")
+
+
+def test_what_was_not_evaluated_says_so(make_run: Any) -> None:
+    one = make_run("a", records=make_run.episodes("length-9", 4, 4))
+    more = make_run("b", seed=1)
+    other = make_run("c", model="dt")
+    rows = score_table(read(one, more, other)[0]).rows
+    assert rows[0][1:3] == ("2 (1 evaluated)", "4")
+    assert rows[1] == ("dt", "1", "0", "not evaluated")
+    assert score_table(read(other)[0]).header == ("Model", "Runs", "Episodes per case", "Result")
+    assert summary_rows(read_runs([other])) == []
+
+
+def test_cost_is_weighted_by_steps_and_kept_apart_by_batch(make_run: Any) -> None:
+    cases = ("length-9", "length-30", "length-90")
+    costs = [
+        make_run.cost(cases[0], 1.0, env_steps=1000, seconds=30.0),
+        make_run.cost(cases[1], 2.0, env_steps=3000, seconds=60.0),
+        make_run.cost(cases[2], 9.0, batch=1, threads=None),
+    ]
+    records = [line for case in cases for line in make_run.episodes(case, 1, 2)]
+    table = cost_table(read(make_run("a", records=records, costs=costs))[0])
+    assert table is not None
+    assert table.rows == (
+        ("rate", "1", "unknown", "9", "3,000", "1.5 s"),
+        ("rate", "16", "2", "1.75", "4,000", "1 min 30 s"),
+    )
+
+
+def test_no_cost_no_table(make_run: Any) -> None:
+    assert cost_table(read(make_run("a", records=make_run.episodes("length-9", 1, 2)))[0]) is None
+
+
+def test_pooling_runs_of_other_configurations_is_noted(make_run: Any) -> None:
+    first, second, third = make_run("a"), make_run("b", seed=1), make_run("c", seed=1, width=128)
+    assert pooling_notes(read(first, second)[0]) == []
+    notes = pooling_notes(read(first, second, third)[0])
+    assert notes == [
+        "tmaze: pooled runs of rate differ in more than the seed: model.width",
+        "tmaze: pooled runs of rate share a seed",
+    ]
+
+
+def test_markdown_cells_cannot_break_the_table() -> None:
+    table = Table(caption="", header=("a|b", "c"), rows=(("x\ny", "<script>"),))
+    assert table.to_markdown() == "| a\\|b | c |\n| --- | --- |\n| x y | &lt;script&gt; |"
+
+
+@pytest.mark.parametrize(
+    ("interval", "metric", "text"),
+    [
+        (Interval(1.0, 0.963, 1.0), "success_rate", "1.00 [0.96, 1.00]"),
+        (Interval(4.2, 3.9, 4.5), "return_mean", "4.20 ± 0.30"),
+        (Interval(-0.001, -0.101, 0.099), "return_mean", "0.00 ± 0.10"),
+        (Interval(-1234.5, -1246.8, -1222.2), "return_mean", "-1234.5 ± 12.30"),
+    ],
+)
+def test_cells(interval: Interval, metric: str, text: str) -> None:
+    assert format_interval(interval, metric) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.04, "0.0 s"), (59.94, "59.9 s"), (245, "4 min 05 s"), (7400, "2 h 03 min")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text
