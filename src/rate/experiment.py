@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from rate.config import RunConfig, config_from_json, config_to_json, differences
 from rate.data.collect import collect, dataset_name
 from rate.data.open import open_data
 from rate.data.spaces import same_space
-from rate.data.store import TrajectoryStore
+from rate.data.store import TrajectoryStore, is_store
 from rate.data.windows import DataConfig, Windows, parse_options, split_episodes
 from rate.envs import ENVS
 from rate.envs.spec import CollectRequest, EnvSpec, EvalCase, spaces_of
@@ -52,7 +53,21 @@ def prepare_data(env: str, config: DataConfig, on_episode: OnEpisode | None = No
         return store
     request = CollectRequest(episodes=config.episodes, seed=config.seed, kwargs=parse_options(config.options))
     path = root / dataset_name(spec, request)
-    return open_data(str(path), root) if (path / "card.json").exists() else collect(spec, request, path, on_episode)
+    if not is_store(path):
+        _collect_aside(spec, request, path, on_episode)
+    return open_data(str(path), root)
+
+
+def _collect_aside(spec: EnvSpec, request: CollectRequest, path: Path, on_episode: OnEpisode | None) -> None:
+    """Collect beside the place and move there, so that runs may be killed, or collect the same data, at any time."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    shutil.rmtree(aside, ignore_errors=True)
+    try:
+        collect(spec, request, aside, on_episode)
+        if not is_store(path):
+            os.replace(aside, path)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def check_environment(store: TrajectoryStore, spec: EnvSpec) -> None:
@@ -75,7 +90,7 @@ def train_run(
     """Train in the directory `out`; with `resume`, go on where its last checkpoint is."""
     stored = config_to_json(config)
     exists = (out / "config.json").exists()
-    if exists and not resume or (out.exists() and not exists):
+    if (exists and not resume) or (out.exists() and not exists):
         RunDir.create(out, stored, {}, {})  # raises: the directory is taken
     if exists:
         _same_config(RunDir.open(out), stored)
@@ -132,9 +147,7 @@ def _periodic(config: RunConfig) -> training.Evaluate:
     spec = ENVS.get(config.env.name)
     case = cases_of(spec, config.eval.cases[:1] or ("",))[0]
     judge = replace(config.eval, episodes=config.train.evaluate_episodes)
-    evaluator = Evaluator(
-        spec=spec, config=judge, return_scale=config.data.return_scale, purpose=Purpose.VALIDATION
-    )
+    evaluator = Evaluator(spec=spec, config=judge, return_scale=config.data.return_scale, purpose=Purpose.VALIDATION)
 
     def evaluate(policy: SequencePolicy[Any], step: int) -> Mapping[str, float]:
         result = evaluator.run(policy, case, checkpoint="training", step=step)

@@ -43,7 +43,12 @@ def tree_map(function: Callable[..., Any], tree: Tree, *rest: Tree) -> Tree:
 def tree_leaves(tree: Tree) -> list[Any]:
     """The leaves of a tree in the order `tree_map` visits them."""
     leaves: list[Any] = []
-    tree_map(lambda leaf: leaves.append(leaf) or leaf, tree)
+
+    def visit(leaf: Any) -> Any:
+        leaves.append(leaf)
+        return leaf
+
+    tree_map(visit, tree)
     return leaves
 
 

@@ -482,9 +482,7 @@ def test_state_does_not_grow(plain: Policy) -> None:
 def test_a_cloned_state_is_a_branch(plain: Policy) -> None:
     window = make_window(SPACES["vector"], 2 * K + 2)
     expected = acted(plain, window)[:, -1]
-    state = None
-    for _, state in act(plain, cut(window, 0, 2 * K + 1)):
-        pass
+    *_, (_, state) = act(plain, cut(window, 0, 2 * K + 1))
     branch = tree_map(torch.clone, state)
     list(act(plain, make_window(SPACES["vector"], LENGTH, seed=5), 2 * K + 1, state))
     (prediction, _), *_ = act(plain, window, 2 * K + 1, branch)

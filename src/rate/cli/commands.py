@@ -6,7 +6,6 @@ A command puts library calls together and prints; it decides nothing.
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,8 +30,6 @@ from rate.objectives import OBJECTIVES
 from rate.recipes import RECIPES
 from rate.reports import write_report
 
-Arg = tyro.conf.Positional
-
 KINDS: dict[str, Any] = {"envs": ENVS, "models": MODELS, "recipes": RECIPES, "valves": VALVES, "objectives": OBJECTIVES}
 
 
@@ -41,7 +38,9 @@ def print_json(value: Any) -> None:
 
 
 def list_names(
-    kind: Arg[Literal["all", "envs", "models", "recipes", "valves", "objectives"]] = "all", *, json: bool = False
+    kind: tyro.conf.Positional[Literal["all", "envs", "models", "recipes", "valves", "objectives"]] = "all",
+    *,
+    json: bool = False,
 ) -> None:
     """List what there is: environments, models, recipes, valves, objectives.
 
@@ -57,7 +56,7 @@ def list_names(
 
 
 def collect(
-    env: Arg[str],
+    env: tyro.conf.Positional[str],
     *,
     episodes: int = 2000,
     seed: int = 0,
@@ -85,7 +84,7 @@ def collect(
     OUT.print(f"{len(store)} episodes, {int(store.lengths.sum())} steps in {path}")
 
 
-def data_info(path: Arg[str], *, json: bool = False) -> None:
+def data_info(path: tyro.conf.Positional[str], *, json: bool = False) -> None:
     """Show what a data set holds.
 
     Args:
@@ -115,7 +114,7 @@ def _spread(values: Any) -> dict[str, float]:
     return {"min": float(values.min()), "mean": float(values.mean()), "max": float(values.max())}
 
 
-def data_export(path: Arg[str], dataset_id: Arg[str]) -> None:
+def data_export(path: tyro.conf.Positional[str], dataset_id: tyro.conf.Positional[str]) -> None:
     """Write a data set as a local Minari data set, without loss.
 
     Args:
@@ -127,14 +126,14 @@ def data_export(path: Arg[str], dataset_id: Arg[str]) -> None:
 
 
 def evaluate(
-    run: Arg[Path],
+    run: tyro.conf.Positional[Path],
     *,
     set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
-    episodes: int = 0,
-    batch: int = 0,
+    episodes: int | None = None,
+    batch: int | None = None,
     checkpoint: str = "last",
-    seed: int = -1,
-    target_return: float = math.nan,
+    seed: int | None = None,
+    target_return: float | None = None,
     device: str = "cpu",
     threads: int = 0,
     json: bool = False,
@@ -144,11 +143,11 @@ def evaluate(
     Args:
         run: Run directory.
         set: Arguments of the environment for one case, as name=value[,name=value]; repeat for more cases.
-        episodes: Per case; 0: as the run's configuration says.
-        batch: Episodes in lock-step; 0: as the run's configuration says.
+        episodes: Per case; None: as the run's configuration says.
+        batch: Episodes in lock-step; None: as the run's configuration says.
         checkpoint: last, best or step_N.
-        seed: Seed of the episodes; negative: as the run's configuration says.
-        target_return: Return to ask for; nan: the one that each case names.
+        seed: Seed of the episodes; None: as the run's configuration says.
+        target_return: Return to ask for; None: the one that each case names.
         device: Where to run: auto, cpu, cuda, mps.
         threads: CPU threads; 0: as many as torch takes.
         json: Print JSON.
@@ -156,14 +155,8 @@ def evaluate(
     if threads:
         torch.set_num_threads(threads)
     loaded = Run.load(run, checkpoint, device)
-    base = loaded.config.eval
-    chosen = replace(
-        base,
-        episodes=episodes or base.episodes,
-        batch=batch or base.batch,
-        seed=base.seed if seed < 0 else seed,
-        target_return=base.target_return if math.isnan(target_return) else target_return,
-    )
+    asked = {"episodes": episodes, "batch": batch, "seed": seed, "target_return": target_return}
+    chosen = replace(loaded.config.eval, **{name: value for name, value in asked.items() if value is not None})
     with bar("evaluating") as progress:
         results = loaded.evaluate(set, config=chosen, on_step=progress.on_env_step)
     print_json([case_row(result) for result in results]) if json else OUT.print(case_table(results))
@@ -193,7 +186,7 @@ def case_table(results: list[CaseResult]) -> Table:
     return table
 
 
-def report(runs: Arg[tuple[Path, ...]], *, out: Path = Path("report"), json: bool = False) -> None:
+def report(runs: tyro.conf.Positional[tuple[Path, ...]], *, out: Path = Path("report"), json: bool = False) -> None:
     """Make tables, figures and one self-contained page from runs.
 
     Args:

@@ -56,7 +56,9 @@ class Bar:
         self.to(done, total, "collecting")
 
     def on_step(self, step: int, metrics: Mapping[str, float]) -> None:
-        shown = [f"{name.split('/')[0]} loss {metrics[name]:.4f}" for name in ("train/loss", "valid/loss") if name in metrics]
+        shown = [
+            f"{name.split('/')[0]} loss {metrics[name]:.4f}" for name in ("train/loss", "valid/loss") if name in metrics
+        ]
         self.to(step, note=", ".join(shown))
 
     def on_env_step(self, case: EvalCase, step: int) -> None:

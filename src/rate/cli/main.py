@@ -54,8 +54,14 @@ def build() -> Registry[Command]:
     table: Registry[Command] = Registry("command")
     table.add("data", _group(data, "rate data"))
     table.add("train", train)
-    named = {"list": c.list_names, "collect": c.collect, "eval": c.evaluate, "report": c.report}
-    for name, function in {**named, "bench": c.bench, "doctor": c.doctor}.items():
+    named: dict[str, Callable[..., None]] = {
+        "list": c.list_names,
+        "collect": c.collect,
+        "eval": c.evaluate,
+        "report": c.report,
+    }
+    named |= {"bench": c.bench, "doctor": c.doctor}
+    for name, function in named.items():
         table.add(name, _plain(function, f"rate {name}"))
     return table
 

@@ -9,7 +9,7 @@ import contextlib
 import io
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import tyro
 
@@ -21,11 +21,11 @@ T = TypeVar("T")
 def parse(target: Callable[..., T], args: Sequence[str], prog: str, **options: Any) -> T:
     """As `tyro.cli`; `--help` prints and leaves, a mistake raises ConfigError."""
     if {"-h", "--help"} & set(args):
-        return tyro.cli(target, args=["--help"], prog=prog, **options)
+        return cast(T, tyro.cli(target, args=["--help"], prog=prog, **options))
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
-            return tyro.cli(target, args=list(args), prog=prog, **options)
+            return cast(T, tyro.cli(target, args=list(args), prog=prog, **options))
     except SystemExit as leave:
         if leave.code in (0, None):
             raise

@@ -37,7 +37,9 @@ class TrainArguments:
 def train(args: Sequence[str]) -> None:
     """Train a recipe, for example: rate train tmaze/rate --model.memory-tokens 5 --seed 1."""
     if not args or args[0] in ("-h", "--help"):
-        OUT.print(f"usage: {USAGE}\n\nrecipes: {', '.join(RECIPES.names())}\n\nfields: rate train RECIPE --help", markup=False)
+        OUT.print(
+            f"usage: {USAGE}\n\nrecipes: {', '.join(RECIPES.names())}\n\nfields: rate train RECIPE --help", markup=False
+        )
         return
     chosen = read_arguments(args)
     if chosen.threads:

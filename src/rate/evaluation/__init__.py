@@ -1,0 +1,1 @@
+"""Judging policies: episodes, statistics, records."""

@@ -1,0 +1,1 @@
+"""Neural building blocks: attention, transformer, memory, encoders, heads."""

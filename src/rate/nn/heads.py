@@ -48,7 +48,7 @@ class CategoricalHead(Head):
         self.starts = starts
 
     def _logits(self, prediction: Tensor) -> tuple[Tensor, ...]:
-        return prediction.split(self.sizes, -1)
+        return torch.split(prediction, self.sizes, -1)
 
     def _indices(self, action: Tensor) -> tuple[Tensor, ...]:
         flat = action.reshape(*action.shape[: action.dim() - len(self.shape)], -1)
@@ -65,7 +65,7 @@ class CategoricalHead(Head):
 
     def act(self, prediction: Tensor, sample: bool) -> Tensor:
         def pick(logits: Tensor) -> Tensor:
-            return torch.distributions.Categorical(logits=logits).sample() if sample else logits.argmax(-1)
+            return torch.multinomial(logits.softmax(-1), 1)[..., 0] if sample else logits.argmax(-1)
 
         chosen = torch.stack([pick(logits) for logits in self._logits(prediction)], -1)
         chosen = chosen + torch.as_tensor(self.starts, device=chosen.device).flatten()
@@ -86,11 +86,11 @@ class RegressionHead(Head):
         return prediction.reshape(*prediction.shape[:-1], *self.shape)
 
     def loss(self, prediction: Tensor, action: Tensor) -> Tensor:
-        return (self._shaped(prediction) - action).square().flatten(2).mean(-1)
+        return (prediction - action.reshape(prediction.shape)).square().mean(-1)
 
     def accuracy(self, prediction: Tensor, action: Tensor) -> Tensor:
         """1 / (1 + mean absolute error), so that 1 is exact as for the discrete heads."""
-        return 1 / (1 + (self._shaped(prediction) - action).abs().flatten(2).mean(-1))
+        return 1 / (1 + (prediction - action.reshape(prediction.shape)).abs().mean(-1))
 
     def act(self, prediction: Tensor, sample: bool) -> Tensor:
         low, high = (torch.as_tensor(x, device=prediction.device) for x in (self.low, self.high))

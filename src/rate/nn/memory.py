@@ -58,4 +58,4 @@ class CrossAttentionValve(nn.Module):
         return kept
 
     def _heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (B, heads, M, D / heads)
+        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)  # (B, heads, M, D / heads)

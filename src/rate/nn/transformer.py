@@ -36,9 +36,7 @@ class Layer(nn.Module):
         super().__init__()
         width, inner = config.width, config.feed_forward
         self.norm = nn.LayerNorm(width)
-        self.attention = Attention(
-            width, config.heads, config.kv_heads, config.head_width, config.attention_dropout
-        )
+        self.attention = Attention(width, config.heads, config.kv_heads, config.head_width, config.attention_dropout)
         self.dropout = nn.Dropout(config.dropout)
         self.feed_forward: nn.Module | None = None
         if inner:
@@ -110,9 +108,7 @@ class Transformer(nn.Module):
         config, like = self.config, self.bias
         shape = (batch, 2, config.kv_heads, self.slots, config.head_width)
         hidden = (like.new_zeros(batch, self.slots, config.width) for _ in range(config.layers if keep_hidden else 0))
-        return SlotBuffers(
-            key_values=tuple(like.new_zeros(shape) for _ in range(config.layers)), hidden=tuple(hidden)
-        )
+        return SlotBuffers(key_values=tuple(like.new_zeros(shape) for _ in range(config.layers)), hidden=tuple(hidden))
 
     def extend(self, x: Tensor, start: int, first: int, buffers: SlotBuffers) -> Tensor:
         """Run new tokens (B, L, D) of the slots from `start` on; they look at the stored slots from `first` on."""

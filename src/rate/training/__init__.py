@@ -1,0 +1,1 @@
+"""Training: the loop, the optimiser, checkpoints, the run directory."""

@@ -152,7 +152,9 @@ def with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's state as named tensors."""
     state = optimizer.state_dict()["state"]
-    return {f"{index}.{name}": torch.as_tensor(value) for index, slots in state.items() for name, value in slots.items()}
+    return {
+        f"{index}.{name}": torch.as_tensor(value) for index, slots in state.items() for name, value in slots.items()
+    }
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:

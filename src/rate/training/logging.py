@@ -24,7 +24,7 @@ class MetricLog:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             return self
-        self._writer = SummaryWriter(str(self.run.tensorboard))  # type: ignore[no-untyped-call]
+        self._writer = SummaryWriter(str(self.run.tensorboard))
         return self
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None:

@@ -103,11 +103,12 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         loss.total.backward()  # type: ignore[no-untyped-call]
         norm = nn.utils.clip_grad_norm_(self._parameters(), config.clip or math.inf)
-        self._guard(float(loss.total), float(norm))
+        total = float(loss.total.detach())
+        self._guard(total, float(norm))
         self.optimizer.step()
         self.progress.step = step + 1
         parts = {f"train/{name}": float(value) for name, value in loss.parts.items()}
-        return {"train/loss": float(loss.total), "train/lr": rate, "train/grad_norm": float(norm), **parts}
+        return {"train/loss": total, "train/lr": rate, "train/grad_norm": float(norm), **parts}
 
     def _parameters(self) -> list[nn.Parameter]:
         return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]

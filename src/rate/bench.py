@@ -1,0 +1,251 @@
+"""`rate bench`: acting and training, measured beside their alternatives within one run.
+
+Seconds depend on the machine and its load; the ratios of one run are what can be compared.
+"""
+
+from __future__ import annotations
+
+import gc
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import Tensor
+
+from rate.models import MODELS, RateConfig, SequencePolicy, unroll
+from rate.models.segment import SegmentPolicy
+from rate.types import Inputs, Output, Segment, Spaces, tree_leaves
+
+SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (4,)), action=gym.spaces.Discrete(4))
+SIZES: dict[str, Any] = {"layers": 8, "width": 64, "heads": 8, "head_width": 32, "dropout": 0.1}
+SEGMENT, SEGMENTS, BATCH = 50, 3, 64
+"""The size of the paper's T-Maze runs: K = 50, N = 3, batch 64."""
+
+OnProgress = Callable[..., None]
+Figures = dict[str, Any]
+
+
+def models() -> dict[str, RateConfig]:
+    """The two that are compared, at equal width, depth and effective context."""
+    rate = MODELS.get("rate")(SEGMENT * SEGMENTS, memory_tokens=10, valve_heads=2, **SIZES)
+    dt = MODELS.get("dt")(SEGMENT * SEGMENTS, feed_forward=0, **SIZES)
+    assert isinstance(rate, RateConfig) and isinstance(dt, RateConfig)
+    return {"rate": rate, "dt": dt}
+
+
+def inputs(batch: int, first: bool = False) -> Inputs:
+    return Inputs(
+        observation=torch.randn(batch, 4),
+        previous_action=None if first else torch.zeros(batch, dtype=torch.long),
+        return_to_go=torch.ones(batch),
+    )
+
+
+def step_times(policy: SequencePolicy[Any], batch: int, warm: int, steps: int) -> list[float]:
+    """CPU seconds of single acting steps after `warm` steps of an episode."""
+    with torch.inference_mode():
+        state = policy.initial_state(batch)
+        _, state = policy.step(inputs(batch, first=True), state)
+        x = inputs(batch)
+        for _ in range(warm - 1):
+            _, state = policy.step(x, state)
+        times = []
+        for _ in range(steps):
+            began = time.process_time()
+            _, state = policy.step(x, state)
+            times.append(time.process_time() - began)
+    return times
+
+
+def recompute_times(policy: SegmentPolicy, batch: int, positions: list[int]) -> list[float]:
+    """The same policy acting by running its open segment anew at each step, as `forward` does."""
+    times = []
+    with torch.inference_mode():
+        state = policy.initial_state(batch)
+        for position in positions:
+            segment = random_window(batch, position + 1)
+            began = time.process_time()
+            policy(segment, state)
+            times.append(time.process_time() - began)
+    return times
+
+
+def random_window(batch: int, length: int) -> Segment:
+    return Segment(
+        observation=torch.randn(batch, length, 4),
+        action=torch.randint(0, 4, (batch, length)),
+        return_to_go=torch.ones(batch, length),
+        mask=torch.ones(batch, length, dtype=torch.bool),
+    )
+
+
+def state_bytes(policy: SequencePolicy[Any], steps: int) -> int:
+    """Bytes of state of one environment."""
+    with torch.inference_mode():
+        state = policy.initial_state(1)
+        for index in range(steps):
+            _, state = policy.step(inputs(1, first=index == 0), state)
+    return sum(leaf.numel() * leaf.element_size() for leaf in tree_leaves(state))
+
+
+def acting(config: RateConfig, repeats: int) -> Figures:
+    """Time per step at batch 1 and 100, incremental against recomputed, averaged over the places of a segment."""
+    torch.manual_seed(0)
+    policy = config.build(SPACES).eval()
+    figures: Figures = {"state_bytes_per_env": state_bytes(policy, 2 * SEGMENT), "parameters": policy.parameter_count()}
+    for batch in (1, 100):
+        steps = SEGMENT * repeats if batch == 1 else SEGMENT
+        own = statistics.fmean(step_times(policy, batch, SEGMENT, steps))
+        figures[f"ms_per_step_batch_{batch}"] = 1e3 * own
+        if isinstance(policy, SegmentPolicy):
+            places = list(range(0, SEGMENT, 5 if batch == 100 else 1))
+            anew = statistics.fmean(recompute_times(policy, batch, places))
+            figures[f"recompute_ms_per_step_batch_{batch}"] = 1e3 * anew
+            figures[f"recompute_over_step_batch_{batch}"] = anew / own
+    figures["batch_100_over_batch_1"] = figures["ms_per_step_batch_100"] / figures["ms_per_step_batch_1"]
+    return figures
+
+
+def flatness(config: RateConfig, places: tuple[int, ...], repeats: int) -> Figures:
+    """Time per step at several places of one episode. Rounds of the places alternate, so that load hits all alike."""
+    torch.manual_seed(0)
+    policy = config.build(SPACES).eval()
+    states = {place: _state_at(policy, place) for place in places}
+    medians: dict[int, list[float]] = {place: [] for place in places}
+    x = inputs(1)
+    with torch.inference_mode():
+        for _ in range(repeats):
+            for place in places:
+                times = []
+                for _ in range(SEGMENT):
+                    began = time.process_time()
+                    _, states[place] = policy.step(x, states[place])
+                    times.append(time.process_time() - began)
+                medians[place].append(statistics.fmean(times))
+    best = {place: 1e3 * statistics.median(rounds) for place, rounds in medians.items()}
+    first = best[places[0]]
+    return {
+        "ms_per_step": {str(place): value for place, value in best.items()},
+        "over_first": {str(place): value / first for place, value in best.items()},
+    }
+
+
+def _state_at(policy: SequencePolicy[Any], place: int) -> Any:
+    with torch.inference_mode():
+        state = policy.initial_state(1)
+        for index in range(place):
+            _, state = policy.step(inputs(1, first=index == 0), state)
+    return state
+
+
+def training_step(config: RateConfig, batch: int = BATCH) -> Callable[[], None]:
+    """One optimiser step: forward, backward through memory, AdamW."""
+    torch.manual_seed(0)
+    policy = config.build(SPACES).train()
+    optimizer = torch.optim.AdamW(policy.parameters(), lr=1e-4)
+    window = random_window(batch, SEGMENT * SEGMENTS)
+
+    def step() -> None:
+        output: Output = unroll(policy, window)
+        loss: Tensor = policy.head.loss(output.prediction, window.action).mean()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+
+    return step
+
+
+def measure_training(name: str, repeats: int) -> Figures:
+    """CPU seconds per step and peak memory, measured in a process of its own."""
+    step = training_step(models()[name])
+    before = _peak_mib()
+    step()
+    times = []
+    for _ in range(repeats):
+        began = time.process_time()
+        step()
+        times.append(time.process_time() - began)
+    seconds = min(times)
+    return {
+        "cpu_seconds_per_step": seconds,
+        "steps_per_cpu_second": 1 / seconds,
+        "peak_mib": _peak_mib(),
+        "peak_above_start_mib": _peak_mib() - before,
+    }
+
+
+def _peak_mib() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return used / (1024 * 1024 if sys.platform == "darwin" else 1024)
+
+
+def _training_in_child(name: str, threads: int, repeats: int) -> Figures:
+    import json
+
+    command = [sys.executable, "-m", "rate.bench", name, str(threads), str(repeats)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    figures: Figures = json.loads(done.stdout)
+    return figures
+
+
+def environment_steps(batch: int = 1000, steps: int = 2000) -> float:
+    """T-Maze environment steps per CPU second."""
+    from rate.envs import ENVS
+
+    env = ENVS.get("tmaze").make_batch(length=steps + 2)
+    env.reset(np.arange(batch, dtype=np.int64))
+    action = np.zeros(batch, np.int64)
+    began = time.process_time()
+    for _ in range(steps):
+        env.step(action)
+    return batch * steps / (time.process_time() - began)
+
+
+def run_bench(*, quick: bool = False, on_progress: OnProgress | None = None) -> Figures:
+    """Everything, on one core and on all."""
+    cores = torch.get_num_threads()
+    places = (100, 10_000) if quick else (100, 10_000, 100_000)
+    repeats = 2 if quick else 8
+    figures: Figures = {"sizes": {**SIZES, "segment_len": SEGMENT, "segments": SEGMENTS, "train_batch": BATCH}}
+    parts: list[tuple[str, Callable[[], Any]]] = []
+    for threads in sorted({1, cores}):
+        parts += _parts(threads, places, repeats)
+    for index, (name, part) in enumerate(parts):
+        if on_progress is not None:
+            on_progress(index, len(parts), f"measuring {name}")
+        threads_key, key = name.split("/")
+        torch.set_num_threads(int(threads_key.split("-")[1]))
+        figures.setdefault(threads_key, {})[key] = part()
+        gc.collect()
+    torch.set_num_threads(cores)
+    return figures
+
+
+def _parts(threads: int, places: tuple[int, ...], repeats: int) -> list[tuple[str, Callable[[], Any]]]:
+    rate, dt = models()["rate"], models()["dt"]
+    plain = replace(rate, kv_heads=rate.heads)
+    key = f"threads-{threads}"
+    return [
+        (f"{key}/acting_rate", lambda: acting(rate, repeats)),
+        (f"{key}/acting_rate_one_key_head_per_query_head", lambda: acting(plain, repeats)),
+        (f"{key}/acting_dt", lambda: acting(dt, 1)),
+        (f"{key}/flatness", lambda: flatness(rate, places, 4 * repeats)),
+        (f"{key}/training_rate", lambda: _training_in_child("rate", threads, max(1, repeats // 4))),
+        (f"{key}/training_dt", lambda: _training_in_child("dt", threads, max(1, repeats // 4))),
+        (f"{key}/tmaze_env_steps_per_second", environment_steps),
+    ]
+
+
+if __name__ == "__main__":
+    import json
+
+    torch.set_num_threads(int(sys.argv[2]))
+    print(json.dumps(measure_training(sys.argv[1], int(sys.argv[3]))))

@@ -1,0 +1,30 @@
+"""How the figures of `rate bench` are shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+
+from rate.cli.console import OUT
+
+
+def print_bench(figures: dict[str, Any]) -> None:
+    """One table per number of threads."""
+    for key, part in figures.items():
+        if key.startswith("threads-"):
+            OUT.print(_table(f"{key.removeprefix('threads-')} thread(s)", part))
+
+
+def _table(title: str, part: dict[str, Any]) -> Table:
+    table = Table("figure", "value", title=title)
+    for name, value in part.items():
+        for row, number in _rows(name, value):
+            table.add_row(row, f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}")
+    return table
+
+
+def _rows(name: str, value: Any) -> list[tuple[str, float]]:
+    if isinstance(value, dict):
+        return [row for key, inner in value.items() for row in _rows(f"{name} {key}", inner)]
+    return [(name.replace("_", " "), float(value))]

@@ -1,0 +1,105 @@
+"""RateConfig refuses what cannot work and says so; presets and the paper's recommendations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+from rate.errors import ConfigError, UnknownNameError
+from rate.models import MODELS, RateConfig, suggest_config
+from rate.models.rate import divisor_below
+from rate.models.segment import SegmentPolicy
+from rate.models.window import WindowPolicy
+from rate.types import Spaces
+
+SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (2,)), action=gym.spaces.Discrete(2))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        *(({field: 0}, rf"model\.{field} is 0; it must be at least 1") for field in
+          ("segment_len", "layers", "width", "heads", "kv_heads", "head_width", "valve_heads")),
+        *(({field: -1}, rf"model\.{field} is -1; it must not be negative") for field in
+          ("memory_tokens", "cache_tokens", "feed_forward", "memory_noise")),
+        *(({field: value}, rf"model\.{field} is {value}; .*at least 0 and below 1") for field in
+          ("dropout", "attention_dropout") for value in (-0.1, 1.0)),
+        ({"heads": 4, "kv_heads": 3}, "not a multiple of model.kv_heads = 3"),
+        ({"head_width": 7}, "head_width = 7 must be even"),
+        ({"memory_tokens": 0, "cache_tokens": 9}, "valve = ca2 needs memory"),
+        ({"width": 64, "valve_heads": 3}, "not a multiple of model.valve_heads = 3"),
+        ({"sliding": True, "valve": "none"}, "sliding needs"),
+        ({"sliding": True, "valve": "none", "memory_tokens": 0, "cache_tokens": 3}, "sliding needs"),
+        ({"valve": "none", "memory_tokens": 0}, "nothing is carried between segments"),
+    ],
+)  # fmt: skip
+def test_what_cannot_work_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        RateConfig(**changes)
+
+
+def test_edges_that_work() -> None:
+    RateConfig(segment_len=1, layers=1, heads=1, kv_heads=1, dropout=0.0, memory_tokens=1).build(SPACES)
+    RateConfig(valve="none", memory_tokens=0, cache_tokens=1).build(SPACES)
+    RateConfig(valve="none", valve_heads=3).build(SPACES)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"valve": "ca3"}, "unknown valve 'ca3'; did you mean 'ca2'"),
+        ({"valve_activation": "rellu"}, "unknown activation 'rellu'; did you mean 'relu'"),
+    ],
+)
+def test_unknown_names_come_with_a_suggestion(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnknownNameError, match=message):
+        RateConfig(**changes)
+
+
+def test_windows() -> None:
+    RateConfig(segment_len=10).check_window(30)
+    with pytest.raises(ConfigError, match="choose a divisor, for example 8"):
+        RateConfig(segment_len=10).check_window(32)
+    sliding = MODELS.get("dt")(12)
+    sliding.check_window(12)
+    for window in (6, 24):
+        with pytest.raises(ConfigError, match="set both to one value"):
+            sliding.check_window(window)
+
+
+@pytest.mark.parametrize(
+    ("window", "wanted", "divisor"), [(30, 10, 10), (32, 10, 8), (7, 5, 1), (6, 100, 6), (9, 1, 1)]
+)
+def test_divisor_below(window: int, wanted: int, divisor: int) -> None:
+    assert divisor_below(window, wanted) == divisor
+
+
+@pytest.mark.parametrize(("horizon", "segment_len"), [(3, 1), (90, 30), (100, 33), (101, 33)])
+def test_suggestion_follows_the_paper(horizon: int, segment_len: int) -> None:
+    sparse, dense = suggest_config(horizon, dense_reward=False), suggest_config(horizon, dense_reward=True)
+    for config in (sparse, dense):
+        assert (config.segment_len, config.memory_tokens, config.valve_heads) == (segment_len, 5, 1)
+        assert (config.valve, config.valve_activation, config.sliding) == ("ca2", "relu", False)
+        config.check_window(3 * segment_len)
+    assert sparse.cache_tokens == 0
+    assert dense.cache_tokens == (3 * segment_len + 2 * 5) * 3
+
+
+def test_no_suggestion_for_episodes_that_cannot_be_cut() -> None:
+    with pytest.raises(ConfigError, match="at least 3"):
+        suggest_config(2, dense_reward=False)
+
+
+def test_presets_are_what_their_names_say() -> None:
+    rate, rmt, trxl, dt = (MODELS.get(name)(12, width=16) for name in ("rate", "rmt", "trxl", "dt"))
+    assert all(isinstance(config, RateConfig) and config.width == 16 for config in (rate, rmt, trxl, dt))
+    assert (rate.segment_len, rate.valve, rate.memory_tokens, rate.cache_tokens) == (4, "ca2", 5, 0)
+    assert (rmt.segment_len, rmt.valve, rmt.memory_tokens, rmt.cache_tokens) == (4, "none", 5, 0)
+    assert (trxl.segment_len, trxl.valve, trxl.memory_tokens, trxl.cache_tokens) == (4, "none", 0, 36)
+    assert (dt.segment_len, dt.valve, dt.memory_tokens, dt.cache_tokens) == (12, "none", 0, 0)
+    for config, kind in ((rate, SegmentPolicy), (rmt, SegmentPolicy), (trxl, SegmentPolicy), (dt, WindowPolicy)):
+        policy = config.build(SPACES)
+        assert isinstance(policy, kind)
+        assert policy.parameter_count() == sum(parameter.numel() for parameter in policy.parameters())

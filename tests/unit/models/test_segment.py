@@ -1,0 +1,167 @@
+"""Segment recurrence against a plain statement of it: one row, one head, one pair of slots at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import pytest
+import torch
+from torch import Tensor
+
+from rate.models import RateConfig, unroll
+from rate.models.segment import SegmentPolicy, Slots
+from rate.types import Segment, Spaces
+
+SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (4,)), action=gym.spaces.Discrete(3))
+K, LENGTH = 3, 14
+CONFIGS: dict[str, dict[str, Any]] = {
+    "rate": {},
+    "rate-short-cache": {"cache_tokens": 5},
+    "rate-long-cache": {"cache_tokens": 31, "valve_heads": 2, "feed_forward": 24},
+    "rate-grouped": {"cache_tokens": 13, "kv_heads": 2},
+    "rmt": {"valve": "none", "feed_forward": 24},
+    "rmt-cache": {"valve": "none", "cache_tokens": 14, "kv_heads": 4},
+    "trxl": {"valve": "none", "memory_tokens": 0, "cache_tokens": 27},
+    "trxl-short-cache": {"valve": "none", "memory_tokens": 0, "cache_tokens": 4},
+}
+
+
+def make(**changes: Any) -> SegmentPolicy:
+    torch.manual_seed(0)
+    sizes = {"segment_len": K, "memory_tokens": 2, "layers": 2, "width": 16, "heads": 4, "head_width": 8}
+    policy = RateConfig(**{**sizes, **changes}).build(SPACES).eval()
+    assert isinstance(policy, SegmentPolicy)
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter)) if parameter.dim() == 1 else parameter.mul_(1.5)
+    return policy
+
+
+def make_window(length: int = LENGTH, batch: int = 2) -> Segment:
+    torch.manual_seed(1)
+    return Segment(
+        observation=torch.randn(batch, length, 4),
+        action=torch.randint(0, 3, (batch, length)),
+        return_to_go=torch.randn(batch, length),
+        mask=torch.ones(batch, length, dtype=torch.bool),
+    )
+
+
+def looks(kind: str, i: int, other: str, j: int) -> bool:
+    """Who may look at whom: slot i of a kind, at slot j of another (a cached slot is of the kind `cache`)."""
+    if kind == "read":
+        return other == "read"
+    if kind == "token":
+        return other in ("cache", "read") or (other == "token" and j <= i)
+    return other != "cache"  # the memory that is written looks at its whole segment
+
+
+@pytest.mark.parametrize("cache", [0, 1, 5])
+@pytest.mark.parametrize("memory", [0, 1, 3])
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_visible_follows_the_rules(cache: int, memory: int, steps: int) -> None:
+    slots = Slots(cache=cache, memory=memory, steps=steps)
+    kinds = ["cache"] * cache + ["read"] * memory + ["token"] * 3 * steps + ["write"] * memory
+    visible = slots.visible()
+    assert visible.shape == (len(kinds), len(kinds))
+    assert slots.segment == len(kinds) - cache
+    assert kinds[slots.tokens : slots.write] == ["token"] * 3 * steps
+    for i, kind in enumerate(kinds):
+        if kind != "cache":  # cached slots do not ask
+            assert visible[i].tolist() == [looks(kind, i, other, j) for j, other in enumerate(kinds)]
+
+
+def turn(x: Tensor, position: int) -> Tensor:
+    """Rotary position as complex multiplication."""
+    width = x.shape[-1]
+    angle = position * 10_000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+    turned = torch.complex(*x.double().chunk(2, -1)) * torch.polar(torch.ones_like(angle), angle)
+    return torch.cat([turned.real, turned.imag], -1).float()
+
+
+def attend(layer: Any, past: list[Tensor], x: list[Tensor], kinds: list[str]) -> list[Tensor]:
+    """The output of attention for each of x, which stand after the cached past."""
+    attention, everything = layer.attention, [*past, *x]
+    kinds = ["cache"] * len(past) + kinds
+    heads, groups = attention.heads, attention.kv_heads
+    normed = [layer.norm(one) for one in everything]
+    queries_keys = [attention.qk(one).view(heads + groups, -1) for one in normed]
+    turned = [turn(one, 100 + at) for at, one in enumerate(queries_keys)]  # where the row starts must not matter
+    values = [attention.v(one).view(groups, -1) for one in normed]
+    out = []
+    for i in range(len(past), len(everything)):
+        seen = [j for j in range(len(everything)) if looks(kinds[i], i, kinds[j], j)]
+        mixed = []
+        for head in range(heads):
+            group = head // (heads // groups)
+            scores = [turned[i][head] @ turned[j][heads + group] / attention.head_width**0.5 for j in seen]
+            weights = torch.stack(scores).softmax(0)
+            mixed.append(sum(w * values[j][group] for w, j in zip(weights, seen, strict=True)))
+        out.append(attention.out(torch.cat(mixed)))
+    return out
+
+
+def statement(policy: SegmentPolicy, window: Segment, row: int) -> Tensor:
+    """Section 3 of the paper for one episode, in lists of vectors."""
+    slots, transformer = policy.slots, policy.transformer
+    memory = list(policy.memory)
+    cache: list[list[Tensor]] = [[] for _ in transformer.layers]
+    predictions = []
+    for start in range(0, len(window), K):
+        tokens = []
+        for t in range(start, min(start + K, len(window))):
+            tokens.append(policy.tokens.returns(window.return_to_go[row, t, None]))
+            tokens.append(policy.tokens.observation(window.observation[row, t]))
+            tokens.append(policy.tokens.action(window.action[row, t]))
+        x = [*memory, *tokens, *memory]
+        kinds = ["read"] * len(memory) + ["token"] * len(tokens) + ["write"] * len(memory)
+        for index, module in enumerate(transformer.layers):
+            layer: Any = module
+            past, cache[index] = cache[index], (cache[index] + x)[-slots.cache :] if slots.cache else []
+            x = [old + new for old, new in zip(x, attend(layer, past, x, kinds), strict=True)]
+            x = x if layer.feed_forward is None else [one + layer.feed_forward(one) for one in x]
+        x = [transformer.norm(one) for one in x]
+        predictions += [policy.readout(one) for one in x[len(memory) :][: len(tokens)][1::3]]
+        if memory:
+            written = torch.stack(x[-len(memory) :])
+            memory = list(policy.valve(torch.stack(memory)[None], written[None])[0])
+    return torch.stack(predictions)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_predictions_are_those_of_the_plain_statement(name: str) -> None:
+    policy, window = make(**CONFIGS[name]), make_window()
+    with torch.no_grad():
+        predicted = unroll(policy, window).prediction
+        for row in range(2):
+            torch.testing.assert_close(predicted[row], statement(policy, window, row), rtol=2e-5, atol=2e-5)
+
+
+def test_the_cache_takes_no_gradient_and_memory_does() -> None:
+    for changes, crosses in (({"cache_tokens": 20}, True), (CONFIGS["trxl"], False)):
+        policy, window = make(**changes), make_window(2 * K)
+        window.observation.requires_grad_()
+        (gradient,) = torch.autograd.grad(unroll(policy, window).prediction[:, K:].sum(), window.observation)
+        assert bool(gradient[:, :K].any()) is crosses
+        assert gradient[:, K:].any()
+
+
+def test_memory_starts_with_rows_that_differ() -> None:
+    torch.manual_seed(0)
+    policy = RateConfig(segment_len=K, memory_tokens=6).build(SPACES)
+    assert isinstance(policy, SegmentPolicy)
+    distance = torch.cdist(policy.memory, policy.memory) + 10 * torch.eye(6)
+    assert distance.min() > 1
+    assert torch.equal(policy.initial_state(3).memory[2], policy.memory)
+
+
+def test_memory_noise_is_for_training_only_and_between_segments() -> None:
+    policy, window = make(memory_noise=0.5, dropout=0.0), make_window(2 * K)
+    with torch.no_grad():
+        still = unroll(policy, window).prediction
+        assert torch.equal(unroll(policy, window).prediction, still)
+        policy.train()
+        first, second = unroll(policy, window).prediction, unroll(policy, window).prediction
+    torch.testing.assert_close(first[:, :K], still[:, :K])
+    assert not torch.allclose(first[:, K:], second[:, K:], atol=1e-3)
