@@ -36,7 +36,7 @@ Figures = dict[str, Any]
 def models() -> dict[str, RateConfig]:
     """The two that are compared, at equal width, depth and effective context."""
     rate = MODELS.get("rate")(SEGMENT * SEGMENTS, memory_tokens=10, valve_heads=2, **SIZES)
-    dt = MODELS.get("dt")(SEGMENT * SEGMENTS, feed_forward=0, **SIZES)
+    dt = MODELS.get("dt")(SEGMENT * SEGMENTS, **SIZES)
     assert isinstance(rate, RateConfig) and isinstance(dt, RateConfig)
     return {"rate": rate, "dt": dt}
 
@@ -146,7 +146,7 @@ def _state_at(policy: SequencePolicy[Any], place: int) -> Any:
     return state
 
 
-def training_step(config: RateConfig, batch: int = BATCH) -> Callable[[], None]:
+def training_step(config: RateConfig, recompute: bool, batch: int = BATCH) -> Callable[[], None]:
     """One optimiser step: forward, backward through memory, AdamW."""
     torch.manual_seed(0)
     policy = config.build(SPACES).train()
@@ -154,7 +154,7 @@ def training_step(config: RateConfig, batch: int = BATCH) -> Callable[[], None]:
     window = random_window(batch, SEGMENT * SEGMENTS)
 
     def step() -> None:
-        output: Output = unroll(policy, window)
+        output: Output = unroll(policy, window, recompute=recompute)
         loss: Tensor = policy.head.loss(output.prediction, window.action).mean()
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -163,9 +163,9 @@ def training_step(config: RateConfig, batch: int = BATCH) -> Callable[[], None]:
     return step
 
 
-def measure_training(name: str, repeats: int) -> Figures:
+def measure_training(name: str, repeats: int, recompute: bool) -> Figures:
     """CPU seconds per step and peak memory, measured in a process of its own."""
-    step = training_step(models()[name])
+    step = training_step(models()[name], recompute)
     before = _peak_mib()
     step()
     times = []
@@ -187,10 +187,10 @@ def _peak_mib() -> float:
     return used / (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
-def _training_in_child(name: str, threads: int, repeats: int) -> Figures:
+def _training_in_child(name: str, threads: int, repeats: int, recompute: bool = False) -> Figures:
     import json
 
-    command = [sys.executable, "-m", "rate.bench", name, str(threads), str(repeats)]
+    command = [sys.executable, "-m", "rate.bench", name, str(threads), str(repeats), str(int(recompute))]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     figures: Figures = json.loads(done.stdout)
     return figures
@@ -239,6 +239,7 @@ def _parts(threads: int, places: tuple[int, ...], repeats: int) -> list[tuple[st
         (f"{key}/acting_dt", lambda: acting(dt, 1)),
         (f"{key}/flatness", lambda: flatness(rate, places, 4 * repeats)),
         (f"{key}/training_rate", lambda: _training_in_child("rate", threads, max(1, repeats // 4))),
+        (f"{key}/training_rate_recompute", lambda: _training_in_child("rate", threads, max(1, repeats // 4), True)),
         (f"{key}/training_dt", lambda: _training_in_child("dt", threads, max(1, repeats // 4))),
         (f"{key}/tmaze_env_steps_per_second", environment_steps),
     ]
@@ -248,4 +249,4 @@ if __name__ == "__main__":
     import json
 
     torch.set_num_threads(int(sys.argv[2]))
-    print(json.dumps(measure_training(sys.argv[1], int(sys.argv[3]))))
+    print(json.dumps(measure_training(sys.argv[1], int(sys.argv[3]), sys.argv[4] == "1")))

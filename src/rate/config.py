@@ -10,9 +10,9 @@ from typing import Any
 
 from rate.data.windows import DataConfig
 from rate.envs import ENVS
-from rate.errors import ConfigError
-from rate.evaluation.evaluator import EvalConfig
-from rate.models import CONFIG_CLASSES, ModelConfig
+from rate.errors import CheckpointError, ConfigError
+from rate.evaluation.evaluator import EvalConfig, cases_of
+from rate.models import CONFIG_CLASSES, MODELS, ModelConfig
 from rate.objectives import OBJECTIVES
 from rate.serial import from_dict, to_dict
 from rate.training.config import TrainConfig
@@ -42,8 +42,9 @@ class RunConfig:
     def __post_init__(self) -> None:
         if self.seed < 0:
             raise ConfigError(f"seed is {self.seed}; it must not be negative")
-        ENVS.get(self.env.name)
+        MODELS.get(self.model.name)
         OBJECTIVES.get(self.train.objective)
+        cases_of(ENVS.get(self.env.name), self.eval.cases)
         self.model.check_window(self.train.window)
 
 
@@ -53,7 +54,10 @@ def config_to_json(config: RunConfig) -> dict[str, Any]:
 
 
 def config_from_json(data: Any) -> RunConfig:
-    return from_dict(RunConfig, data, CONFIG_CLASSES.get)
+    try:
+        return from_dict(RunConfig, data, CONFIG_CLASSES.get)
+    except (TypeError, ValueError) as reason:
+        raise CheckpointError(f"this is not the configuration of a run: {reason}") from None
 
 
 def differences(one: Any, other: Any, prefix: str = "") -> list[str]:

@@ -90,19 +90,21 @@ def train_run(
     """Train in the directory `out`; with `resume`, go on where its last checkpoint is."""
     stored = config_to_json(config)
     exists = (out / "config.json").exists()
-    if (exists and not resume) or (out.exists() and not exists):
-        RunDir.create(out, stored, {}, {})  # raises: the directory is taken
-    if exists:
+    if exists and resume:
         _same_config(RunDir.open(out), stored)
+    else:
+        RunDir(out).check_free()
     device = pick_device(config.train.device)
     store = prepare_data(config.env.name, config.data, on_episode)
     train, valid = _windows(config, store)
     seed_everything(config.seed)
     policy = config.model.build(store.spaces)
-    run = RunDir.open(out) if exists else RunDir.create(out, stored, environment_record(device), _meta(config))
+    started = environment_record(device), _meta(config)
+    run = RunDir.open(out) if exists else RunDir.create(out, stored, *started)
+    run.describe(*started)
     trainer = training.Trainer(
         policy=policy,
-        objective=OBJECTIVES.get(config.train.objective)(config.train.bptt_segments),
+        objective=OBJECTIVES.get(config.train.objective)(config.train.bptt_segments, config.train.recompute),
         config=config.train,
         run=run,
         train=train,
@@ -112,8 +114,7 @@ def train_run(
         evaluate=_periodic(config) if config.train.evaluate_every else None,
         on_step=on_step,
     )
-    if (run.checkpoints / "last").exists():
-        trainer.resume()
+    trainer.resume()
     trainer.fit()
     return Run.load(out)
 
@@ -121,7 +122,8 @@ def train_run(
 def _same_config(run: RunDir, stored: Mapping[str, Any]) -> None:
     changed = differences(run.read_config(), stored)
     if changed:
-        raise ConfigError(f"{run.path} was started with another {changed[0]}; resume it with its own configuration")
+        what = changed[0] or "configuration"
+        raise ConfigError(f"{run.path} was started with another {what}; resume it with its own configuration")
 
 
 def _meta(config: RunConfig) -> dict[str, Any]:

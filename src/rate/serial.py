@@ -5,6 +5,7 @@ A field that is declared with a base class is tagged with the class that it hold
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -63,11 +64,16 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     """Write a file beside its place and move it there."""
     temporary = path.with_name(f".{path.name}.tmp")
     payload = content.encode() if isinstance(content, str) else content
-    with open(temporary, "wb") as file:
-        file.write(payload)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "wb") as file:
+            file.write(payload)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
 
 
 def write_json(path: Path, value: Any) -> None:

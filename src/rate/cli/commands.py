@@ -10,11 +10,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import torch
 import tyro
 from rich.table import Table
 
 from rate.cli.console import OUT, bar
+from rate.cli.parse import set_threads
 from rate.data.collect import collect as collect_data
 from rate.data.collect import dataset_name
 from rate.data.minari import export_minari
@@ -152,10 +152,9 @@ def evaluate(
         threads: CPU threads; 0: as many as torch takes.
         json: Print JSON.
     """
-    if threads:
-        torch.set_num_threads(threads)
+    set_threads(threads)
     loaded = Run.load(run, checkpoint, device)
-    asked = {"episodes": episodes, "batch": batch, "seed": seed, "target_return": target_return}
+    asked: dict[str, Any] = {"episodes": episodes, "batch": batch, "seed": seed, "target_return": target_return}
     chosen = replace(loaded.config.eval, **{name: value for name, value in asked.items() if value is not None})
     with bar("evaluating") as progress:
         results = loaded.evaluate(set, config=chosen, on_step=progress.on_env_step)

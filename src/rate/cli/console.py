@@ -37,7 +37,9 @@ def bar(what: str, total: int | None = None) -> Iterator[Bar]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
     )
-    with Progress(*columns, console=ERR, transient=True, refresh_per_second=4) as progress:
+    # Where nobody looks, even a bar that is gone would leave an empty line.
+    hidden = not ERR.is_terminal
+    with Progress(*columns, console=ERR, transient=True, refresh_per_second=4, disable=hidden) as progress:
         yield Bar(progress, what, total)
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
+import torch
 import tyro
 
 from rate.errors import ConfigError
@@ -38,3 +39,11 @@ def _one_line(box: str) -> str:
     message = (blocks[1] if len(blocks) > 1 else " ".join(box.split())).rstrip(".")
     meant = re.search(r"Perhaps you meant:.*?(--\S+)", box, flags=re.DOTALL)
     return f"{message}; did you mean {meant.group(1)}?" if meant else message
+
+
+def set_threads(count: int) -> None:
+    """Use this many CPU threads; 0: as many as torch takes."""
+    if count < 0:
+        raise ConfigError(f"--threads is {count}; it must not be negative")
+    if count:
+        torch.set_num_threads(count)

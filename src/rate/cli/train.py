@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from rate.cli.console import OUT, bar
-from rate.cli.parse import parse
+from rate.cli.parse import parse, set_threads
 from rate.config import RunConfig, config_from_json
 from rate.errors import ConfigError
 from rate.experiment import train_run
@@ -42,8 +40,7 @@ def train(args: Sequence[str]) -> None:
         )
         return
     chosen = read_arguments(args)
-    if chosen.threads:
-        torch.set_num_threads(chosen.threads)
+    set_threads(chosen.threads)
     config = chosen.config
     with bar("training", config.train.steps) as progress:
         run = train_run(

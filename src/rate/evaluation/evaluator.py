@@ -5,6 +5,7 @@ Reported episodes have seeds of their own; neither data nor checkpoint selection
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -77,7 +78,16 @@ class CaseResult:
 
 def cases_of(spec: EnvSpec, texts: Sequence[str]) -> list[EvalCase]:
     """The cases named on the command line or in a configuration."""
-    return [spec.case(**parse_options([part for part in text.split(",") if part])) for text in texts]
+    return [_case(spec, parse_options([part for part in text.split(",") if part])) for text in texts]
+
+
+def _case(spec: EnvSpec, options: dict[str, Any]) -> EvalCase:
+    known = inspect.signature(spec.case).parameters
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+    for name in options:
+        if name not in known and not takes_any:
+            raise ConfigError(f"a case of {spec.name} takes no {name!r}; it takes: {', '.join(known) or 'nothing'}")
+    return spec.case(**options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,13 +105,14 @@ class Evaluator:
         """Evaluate one case. The random state of the caller is left as it was."""
         config, began = self.config, time.perf_counter()
         target = case.target_return if math.isnan(config.target_return) else config.target_return
+        was_training = policy.training
         actor = Actor(policy, target_return=target, return_scale=self.return_scale, sample=config.sample)
         seeds = episode_seeds(self.purpose, config.seed, config.episodes)
         chunks = [seeds[at : at + config.batch] for at in range(0, len(seeds), config.batch)]
-        was_training = policy.training
         env = self.spec.make_batch(**case.kwargs)
         steps, results = 0, []
-        with torch.random.fork_rng(devices=[], enabled=True):
+        gpus = [policy.device] if policy.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=gpus):
             torch.manual_seed(config.seed)
             for chunk in chunks:
                 results.append(rollout(actor, env, chunk, case.max_steps, on_step and (lambda n: on_step(case, n))))

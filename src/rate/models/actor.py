@@ -49,7 +49,7 @@ class Actor:
     ) -> None:
         self.policy = policy.eval()
         self.target_return, self.return_scale, self.sample = target_return, return_scale, sample
-        self._axes = _leaf_axes(policy.spaces.observation)
+        self._shapes = _leaf_shapes(policy.spaces.observation)
         self._cohorts: list[Cohort] = []
         self._return_to_go = torch.zeros(0)
         self._single = False
@@ -81,11 +81,12 @@ class Actor:
             taken = torch.as_tensor(np.asarray(action), device=self.policy.device)
             taken = taken[None] if self._single else taken
             for cohort in self._cohorts:
-                cohort.previous_action = taken[cohort.rows]
+                if cohort.previous_action is not None:
+                    cohort.previous_action = taken[cohort.rows].to(cohort.previous_action.dtype)
 
     def reset(self, rows: ArrayLike | None = None) -> None:
         """Begin new episodes: all, or the given rows of the batch (indices or a boolean mask)."""
-        if rows is None:
+        if rows is None or not self._cohorts:
             self._cohorts = []
             return
         with torch.inference_mode():
@@ -124,19 +125,27 @@ class Actor:
 
     def _batched(self, observation: Tree) -> Tree:
         """The observation as a batch of tensors; the first one of an episode fixes the size of the batch."""
-        space = self.policy.spaces.observation
-        tree = tree_map(lambda leaf: torch.as_tensor(leaf, device=self.policy.device), _as_arrays(observation, space))
-        extra = {leaf.dim() - axes for leaf, axes in zip(tree_leaves(tree), self._axes, strict=True)}
-        if extra not in ({0}, {1}):
-            raise ConfigError(f"the observation does not fit the space {space}: it is neither one nor a batch of them")
-        single = extra == {0}
-        tree = tree_map(lambda leaf: leaf[None], tree) if single else tree
-        size = len(tree_leaves(tree)[0])
+        tree, lead = self._tensors(observation)
+        tree = tree if lead else tree_map(lambda leaf: leaf[None], tree)
+        size = lead[0] if lead else 1
         if not self._cohorts:
-            self._start(size, single)
+            self._start(size, single=not lead)
         if size != len(self._return_to_go):
             raise ConfigError(f"a batch of {size} observations was given to an actor of {len(self._return_to_go)}")
         return tree
+
+    def _tensors(self, observation: Tree) -> tuple[Tree, tuple[int, ...]]:
+        """The observation as tensors, and the axis that it has before those of its space: none, or (B,)."""
+        space, device = self.policy.spaces.observation, self.policy.device
+        try:
+            tree = tree_map(lambda leaf: torch.as_tensor(leaf, device=device), _as_arrays(observation, space))
+        except (TypeError, ValueError, LookupError):
+            raise ConfigError(f"the observation does not have the form of the space {space}") from None
+        shapes = [tuple(leaf.shape) for leaf in tree_leaves(tree)]
+        lead = shapes[0][: len(shapes[0]) - len(self._shapes[0])]
+        if len(lead) > 1 or shapes != [(*lead, *shape) for shape in self._shapes]:
+            raise ConfigError(f"the observation does not fit the space {space}: it is neither one nor a batch of them")
+        return tree, lead
 
     def _start(self, size: int, single: bool) -> None:
         device = self.policy.device
@@ -145,12 +154,12 @@ class Actor:
         self._cohorts = [Cohort(torch.arange(size, device=device), self.policy.initial_state(size), None)]
 
 
-def _leaf_axes(space: gym.Space[Any]) -> list[int]:
+def _leaf_shapes(space: gym.Space[Any]) -> list[tuple[int, ...]]:
     if isinstance(space, gym.spaces.Dict):
-        return [axes for part in space.spaces.values() for axes in _leaf_axes(part)]
+        return [shape for part in space.spaces.values() for shape in _leaf_shapes(part)]
     if isinstance(space, gym.spaces.Tuple):
-        return [axes for part in space.spaces for axes in _leaf_axes(part)]
-    return [len(space.shape or ())]
+        return [shape for part in space.spaces for shape in _leaf_shapes(part)]
+    return [tuple(space.shape or ())]
 
 
 def _as_arrays(observation: Tree, space: gym.Space[Any]) -> Tree:

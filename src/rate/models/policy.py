@@ -8,10 +8,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from rate.nn.heads import build_head
 from rate.registry import Registry
@@ -58,14 +60,21 @@ class SequencePolicy(nn.Module, ABC, Generic[S]):
         return sum(parameter.numel() for parameter in self.parameters())
 
 
-def unroll(policy: SequencePolicy[S], window: Segment, bptt_segments: int | None = None) -> Output:
-    """Run a window segment by segment; gradients cross at most `bptt_segments` segments (None: all of them)."""
+def unroll(
+    policy: SequencePolicy[S], window: Segment, bptt_segments: int | None = None, recompute: bool = False
+) -> Output:
+    """Run a window segment by segment; gradients cross at most `bptt_segments` segments (None: all of them).
+
+    With `recompute`, backward runs each segment again instead of keeping its activations: a third more time, and the
+    memory of one segment however long the window.
+    """
     state = policy.initial_state(window.mask.shape[0])
     predictions: list[Tensor] = []
     for index, segment in enumerate(window.split(policy.segment_len)):
         if bptt_segments and index and index % bptt_segments == 0:
             state = tree_map(Tensor.detach, state)
-        output, state = policy(segment, state)
+        run = partial(checkpoint, policy, use_reentrant=False) if recompute else policy
+        output, state = run(segment, state)
         predictions.append(output.prediction)
     return Output(prediction=torch.cat(predictions, 1))
 

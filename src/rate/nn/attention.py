@@ -11,22 +11,28 @@ from torch import Tensor, nn
 
 
 class Rotary(nn.Module):
-    """Rotary positions: a score depends on the signed distance of two slots, so both directions are well defined."""
+    """Rotary positions: a score depends on the signed distance of two slots, so both directions are well defined.
+
+    The last `still` heads (the values) are not turned; they have a row in the table so that one pass serves all.
+    """
 
     cos: Tensor
     sin: Tensor
 
-    def __init__(self, slots: int, head_width: int, base: float = 10_000.0) -> None:
+    def __init__(self, slots: int, heads: int, still: int, head_width: int, base: float = 10_000.0) -> None:
         super().__init__()
         frequency = base ** (-torch.arange(0, head_width, 2, dtype=torch.float64) / head_width)
         angle = torch.arange(slots, dtype=torch.float64)[:, None] * frequency  # (slots, width / 2)
         cos, sin = angle.cos().float(), angle.sin().float()
         # The sign of the rotation sits in the table, so that turning a vector is one roll and two products.
-        self.register_buffer("cos", torch.cat([cos, cos], -1)[:, None], persistent=False)  # (slots, 1, width)
-        self.register_buffer("sin", torch.cat([-sin, sin], -1)[:, None], persistent=False)
+        turned_cos = torch.cat([cos, cos], -1)[:, None].expand(-1, heads, -1)
+        turned_sin = torch.cat([-sin, sin], -1)[:, None].expand(-1, heads, -1)
+        one = torch.ones(slots, still, head_width)
+        self.register_buffer("cos", torch.cat([turned_cos, one], 1), persistent=False)  # (slots, heads + still, width)
+        self.register_buffer("sin", torch.cat([turned_sin, 0 * one], 1), persistent=False)
 
     def forward(self, x: Tensor, start: int) -> Tensor:
-        """Turn (B, L, heads, width) to the slots start .. start + L - 1."""
+        """Turn (B, L, heads + still, width) to the slots start .. start + L - 1."""
         stop = start + x.shape[1]
         rolled = x.roll(x.shape[-1] // 2, -1)
         return torch.addcmul(x * self.cos[start:stop], rolled, self.sin[start:stop])
@@ -43,26 +49,21 @@ class Attention(nn.Module):
         super().__init__()
         self.heads, self.kv_heads, self.head_width, self.dropout = heads, kv_heads, head_width, dropout
         self.share = heads // kv_heads
-        # Values have a projection of their own: as a view of one fused output they would keep all of it alive.
-        self.qk = nn.Linear(width, (heads + kv_heads) * head_width, bias=False)
-        self.v = nn.Linear(width, kv_heads * head_width, bias=False)
+        self.qkv = nn.Linear(width, (heads + 2 * kv_heads) * head_width, bias=False)
         self.out = nn.Linear(heads * head_width, width, bias=False)
 
-    def project(self, x: Tensor, rotary: Rotary, start: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries (B, G, L x share, width), keys and values (B, G, L, width) of tokens in slots from `start` on."""
+    def project(self, x: Tensor, rotary: Rotary, start: int) -> tuple[Tensor, Tensor]:
+        """Of tokens in the slots from `start` on: queries (B, G, L x share, width), key-values (B, 2G, L, width)."""
         batch, length, _ = x.shape
-        groups, width = self.kv_heads, self.head_width
-        turned = rotary(self.qk(x).view(batch, length, self.heads + groups, width), start)
-        query, key = turned.split((self.heads, groups), 2)
-        query = query.view(batch, length, groups, self.share, width).transpose(1, 2)
-        value = self.v(x).view(batch, length, groups, width).transpose(1, 2)
-        return query.reshape(batch, groups, length * self.share, width), key.transpose(1, 2), value
+        turned = rotary(self.qkv(x).view(batch, length, -1, self.head_width), start)
+        query = turned[:, :, : self.heads].view(batch, length, self.kv_heads, self.share, self.head_width)
+        query = query.transpose(1, 2).reshape(batch, self.kv_heads, length * self.share, self.head_width)
+        return query, turned[:, :, self.heads :].transpose(1, 2)
 
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
-        """Mix the values of all slots that `bias` (L x share, slots) leaves visible: (B, L, D)."""
+    def attend(self, query: Tensor, key_value: Tensor, bias: Tensor) -> Tensor:
+        """Mix the values of all slots that `bias` (L x share, slots) leaves visible: (B, L, heads x width)."""
         dropout = self.dropout if self.training else 0.0
+        key, value = key_value[:, : self.kv_heads], key_value[:, self.kv_heads :]
         mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=dropout)
         batch, groups, rows, width = mixed.shape
-        mixed = mixed.view(batch, groups, rows // self.share, self.share * width).transpose(1, 2)
-        merged: Tensor = self.out(mixed.flatten(2))
-        return merged
+        return mixed.view(batch, groups, rows // self.share, self.share * width).transpose(1, 2).flatten(2)

@@ -44,11 +44,15 @@ class Layer(nn.Module):
                 nn.LayerNorm(width), nn.Linear(width, inner), nn.GELU(), nn.Linear(inner, width), self.dropout
             )
 
-    def project(self, x: Tensor, rotary: Rotary, start: int) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, rotary: Rotary, start: int) -> tuple[Tensor, Tensor]:
         return self.attention.project(self.norm(x), rotary, start)
 
-    def mix(self, x: Tensor, query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
-        x = x + self.dropout(self.attention.attend(query, key, value, bias))
+    def mix(self, x: Tensor, query: Tensor, key_value: Tensor, bias: Tensor) -> Tensor:
+        mixed = self.attention.attend(query, key_value, bias)
+        if self.training:
+            x = x + self.dropout(self.attention.out(mixed))
+        else:  # the same in one kernel: acting is a chain of small ones
+            x = torch.addmm(x.flatten(0, 1), mixed.flatten(0, 1), self.attention.out.weight.t()).view(x.shape)
         return x if self.feed_forward is None else x + self.feed_forward(x)
 
 
@@ -57,7 +61,7 @@ class SlotBuffers:
     """What acting keeps of one segment, preallocated: a row per slot, written in place."""
 
     key_values: tuple[Tensor, ...]
-    """Per layer (B, 2, kv_heads, slots, head width)."""
+    """Per layer (B, 2 x kv_heads, slots, head width)."""
     hidden: tuple[Tensor, ...]
     """Per layer (B, slots, D), the inputs of the layer; empty where nothing is cached between segments."""
 
@@ -71,7 +75,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         self.slots = visible.shape[1]
-        self.rotary = Rotary(self.slots, config.head_width)
+        self.rotary = Rotary(self.slots, config.heads + config.kv_heads, config.kv_heads, config.head_width)
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
         # A table of additive scores, cut and never rebuilt: zero where a slot may look, minus infinity elsewhere.
@@ -96,17 +100,18 @@ class Transformer(nn.Module):
         inputs: list[Tensor] = []
         for index, layer in enumerate(self._layers()):
             inputs.append(x)
-            query, key, value = layer.project(x, self.rotary, start)
+            query, key_value = layer.project(x, self.rotary, start)
+            # A copy: as a view it would keep queries alive that backward does not need.
+            key_values = [key_value]
             if cached:
-                _, past_key, past_value = layer.project(cache[index], self.rotary, start - cached)
-                key, value = torch.cat([past_key, key], 2), torch.cat([past_value, value], 2)
-            x = layer.mix(x, query, key, value, bias)
+                key_values = [layer.project(cache[index], self.rotary, start - cached)[1], key_value]
+            x = layer.mix(x, query, torch.cat(key_values, 2), bias)
         return self.norm(x), inputs
 
     def buffers_for(self, batch: int, *, keep_hidden: bool) -> SlotBuffers:
         """Empty buffers for acting."""
         config, like = self.config, self.bias
-        shape = (batch, 2, config.kv_heads, self.slots, config.head_width)
+        shape = (batch, 2 * config.kv_heads, self.slots, config.head_width)
         hidden = (like.new_zeros(batch, self.slots, config.width) for _ in range(config.layers if keep_hidden else 0))
         return SlotBuffers(key_values=tuple(like.new_zeros(shape) for _ in range(config.layers)), hidden=tuple(hidden))
 
@@ -117,17 +122,14 @@ class Transformer(nn.Module):
         for index, layer in enumerate(self._layers()):
             if buffers.hidden:
                 buffers.hidden[index][:, start:stop] = x
-            query, key, value = layer.project(x, self.rotary, start)
-            keys, values = buffers.key_values[index].unbind(1)
-            keys[:, :, start:stop] = key
-            values[:, :, start:stop] = value
-            x = layer.mix(x, query, keys[:, :, first:stop], values[:, :, first:stop], bias)
+            query, key_value = layer.project(x, self.rotary, start)
+            stored = buffers.key_values[index]
+            stored[:, :, start:stop] = key_value
+            x = layer.mix(x, query, stored[:, :, first:stop], bias)
         normed: Tensor = self.norm(x)
         return normed
 
     def load_cache(self, stop: int, first: int, buffers: SlotBuffers) -> None:
         """Make the keys and values of the cached hidden states that stand in the slots first .. stop - 1."""
         for layer, hidden, stored in zip(self._layers(), buffers.hidden, buffers.key_values, strict=True):
-            _, key, value = layer.project(hidden[:, first:stop], self.rotary, first)
-            stored[:, 0, :, first:stop] = key
-            stored[:, 1, :, first:stop] = value
+            stored[:, :, first:stop] = layer.project(hidden[:, first:stop], self.rotary, first)[1]

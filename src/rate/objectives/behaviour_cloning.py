@@ -18,12 +18,12 @@ from rate.types import Segment
 class BehaviourCloning(nn.Module):
     """Predict the action that the data holds."""
 
-    def __init__(self, bptt_segments: int | None) -> None:
+    def __init__(self, bptt_segments: int | None, recompute: bool = False) -> None:
         super().__init__()
-        self.bptt_segments = bptt_segments
+        self.bptt_segments, self.recompute = bptt_segments, recompute
 
     def forward(self, policy: SequencePolicy[Any], window: Segment) -> Loss:
-        prediction = unroll(policy, window, self.bptt_segments).prediction
+        prediction = unroll(policy, window, self.bptt_segments, self.recompute).prediction
         per_step = policy.head.loss(prediction, window.action)
         accuracy = policy.head.accuracy(prediction.detach(), window.action)
         return Loss(

@@ -24,4 +24,4 @@ class Loss:
 
 
 OBJECTIVES: Registry[Callable[..., nn.Module]] = Registry("objective")
-"""Name to a class built as Objective(bptt_segments) and called as objective(policy, window) -> Loss."""
+"""Name to a class built as Objective(bptt_segments, recompute) and called as objective(policy, window) -> Loss."""

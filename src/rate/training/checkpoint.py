@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from rate.data.spaces import space_from_json, space_to_json
-from rate.errors import CheckpointError
+from rate.errors import CheckpointError, DataError
 from rate.serial import read_json, write_atomically, write_json
 from rate.training.run_dir import disk_error
 from rate.types import Spaces
@@ -55,7 +55,8 @@ def save_checkpoint(root: Path, checkpoint: Checkpoint, *, best: bool) -> Path:
         write_json(temporary / CARD, _card(checkpoint, files))
         shutil.rmtree(final, ignore_errors=True)
         os.replace(temporary, final)
-        for name in ("last", "best") if best else ("last",):
+        # `last` is moved last: a run that is killed in between repeats the step and moves both.
+        for name in ("best", "last") if best else ("last",):
             write_atomically(root / name, final.name + "\n")
         _prune(root)
     except OSError as reason:
@@ -79,13 +80,14 @@ def _card(checkpoint: Checkpoint, files: Mapping[str, bytes]) -> dict[str, Any]:
 
 def _prune(root: Path) -> None:
     kept = {_pointer(root / name) for name in ("last", "best")}
-    for path in root.glob("step_*"):
+    left_by_the_killed = list(root.glob(".step_*.tmp"))
+    for path in [*root.glob("step_*"), *left_by_the_killed]:
         if path.name not in kept:
             shutil.rmtree(path, ignore_errors=True)
 
 
 def _pointer(path: Path) -> str | None:
-    return path.read_text().strip() if path.is_file() else None
+    return path.read_text(errors="replace").strip() if path.is_file() else None
 
 
 def resolve_checkpoint(root: Path, name: str) -> Path:
@@ -119,6 +121,8 @@ def load_checkpoint(path: Path) -> Checkpoint:
         )
     except KeyError as reason:
         raise CheckpointError(f"{path / CARD} is damaged: {reason} is missing") from None
+    except (TypeError, ValueError, DataError) as reason:
+        raise CheckpointError(f"{path / CARD} is damaged: {reason}") from None
 
 
 def _load(path: Path, card: Mapping[str, Any]) -> dict[str, Tensor]:

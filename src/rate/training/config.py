@@ -27,6 +27,8 @@ class TrainConfig:
     objective: str = "behaviour-cloning"
     bptt_segments: int | None = None
     """Segments that gradients cross through memory; None: all of the window, 1: none."""
+    recompute: bool = False
+    """Run segments again in backward instead of keeping them: less memory, a third more time."""
     learning_rate: float = 3e-4
     warmup_steps: int = 100
     schedule: Schedule = "cosine"

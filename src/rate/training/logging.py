@@ -18,20 +18,27 @@ class MetricLog:
     def __init__(self, run: RunDir) -> None:
         self.run = run
         self._writer: Any = None
+        self._opened = False
 
     def __enter__(self) -> MetricLog:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            return self
-        self._writer = SummaryWriter(str(self.run.tensorboard))
         return self
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
         self.run.log({"step": step, **metrics})
+        if not self._opened:
+            self._open(step)
         if self._writer is not None:
             for name, value in metrics.items():
                 self._writer.add_scalar(name, value, step)
+
+    def _open(self, step: int) -> None:
+        """At the first metric: a finished run that is resumed gets no empty file; what was logged twice is hidden."""
+        self._opened = True
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            return
+        self._writer = SummaryWriter(str(self.run.tensorboard), purge_step=step)
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
         if self._writer is not None:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rate.errors import CheckpointError, RateError
 from rate.serial import read_json, to_dict, write_atomically, write_json
 from rate.types import EpisodeRecord
+
+BLOCK = 1 << 16
 
 
 class RunDir:
@@ -32,16 +35,34 @@ class RunDir:
     def create(cls, path: Path, config: Any, environment: Mapping[str, Any], meta: Mapping[str, Any]) -> RunDir:
         """Make a new run; a directory that holds anything is left alone."""
         run = cls(path)
+        run.check_free()
         try:
-            if path.exists() and (not path.is_dir() or any(path.iterdir())):
-                raise CheckpointError(f"{path} exists already; continue it with --resume or choose another --out")
-            run.checkpoints.mkdir(parents=True)
-            write_json(run.environment, environment)
-            write_json(run.meta, meta)
+            path.mkdir(parents=True, exist_ok=True)
+            # First, and at once: a run that is killed here can be resumed, or has left an empty directory.
             write_json(run.config, config)
         except OSError as reason:
             raise disk_error(path, reason) from None
+        run.describe(environment, meta)
         return run
+
+    def check_free(self) -> None:
+        """Refuse a place that is taken; hidden files do not take it."""
+        path = self.path
+        if self.config.exists():
+            raise CheckpointError(f"{path} exists already; continue it with --resume or choose another --out")
+        if path.exists() and not path.is_dir():
+            raise CheckpointError(f"{path} is a file; choose another --out")
+        if path.is_dir() and any(not inside.name.startswith(".") for inside in path.iterdir()):
+            raise CheckpointError(f"{path} is not empty and not a run directory; choose another --out")
+
+    def describe(self, environment: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
+        """Write down once how the run was started."""
+        try:
+            for file, value in ((self.environment, environment), (self.meta, meta)):
+                if not file.exists():
+                    write_json(file, value)
+        except OSError as reason:
+            raise disk_error(self.path, reason) from None
 
     @classmethod
     def open(cls, path: Path) -> RunDir:
@@ -65,8 +86,10 @@ class RunDir:
     def cut_metrics(self, step: int) -> None:
         """Forget what was logged after `step`, and a line that a killed process left half-written."""
         if self.metrics.exists():
-            kept = [line for line in self.metrics.read_text().splitlines() if _logged_step(line) <= step]
-            write_atomically(self.metrics, "".join(f"{line}\n" for line in kept))
+            text = self.metrics.read_text(errors="replace")
+            kept = "".join(f"{line}\n" for line in text.splitlines() if _logged_step(line) <= step)
+            if kept != text:
+                write_atomically(self.metrics, kept)
 
 
 def untagged(record: EpisodeRecord) -> dict[str, Any]:
@@ -85,10 +108,36 @@ def _logged_step(line: str) -> float:
 def _append(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     text = "".join(json.dumps(record) + "\n" for record in records)
     try:
-        with open(path, "a") as file:
-            file.write(text)
+        with open(path, "a+b", buffering=0) as file:
+            whole = _whole_lines(file)
+            file.truncate(whole)
+            try:
+                _write_all(file, text.encode())
+            except OSError:
+                file.truncate(whole)
+                raise
     except OSError as reason:
         raise disk_error(path, reason) from None
+
+
+def _whole_lines(file: IO[bytes]) -> int:
+    """Where the last whole line ends: a process that was killed, or a full disk, may have left half of one."""
+    end = file.seek(0, os.SEEK_END)
+    start = end
+    while start:
+        start = max(0, start - BLOCK)
+        file.seek(start)
+        newline = file.read(min(BLOCK, end - start)).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+    return 0
+
+
+def _write_all(file: IO[bytes], content: bytes) -> None:
+    """Without a buffer a write may be short, and the next one says why."""
+    left = memoryview(content)
+    while left:
+        left = left[file.write(left) :]
 
 
 def disk_error(path: Path, reason: OSError) -> RateError:

@@ -73,6 +73,8 @@ class Trainer:
         self.train, self.valid, self.evaluate, self.on_step = train, valid, evaluate, on_step
         self.optimizer = build_optimizer(config, (policy, objective))
         self.progress = Progress()
+        self.saved: int | None = None
+        """The step of the last checkpoint."""
 
     def fit(self) -> Progress:
         """Train to the last step, to the end of patience, or to an interrupt (which saves and raises)."""
@@ -84,10 +86,9 @@ class Trainer:
                 metrics["time/steps_per_second"] = 1 / (time.perf_counter() - began)
                 self._after_step(metrics, log)
                 if stop.requested:
-                    self.save(best=False)
+                    self._save_if_new()
                     stop.leave(self.run.path, self.progress.step)
-            if resolve_missing(self.run, self.progress.step):
-                self.save(best=False)
+            self._save_if_new()
         return self.progress
 
     def _update(self) -> dict[str, float]:
@@ -181,9 +182,18 @@ class Trainer:
             spaces=self.policy.spaces,
         )
         save_checkpoint(self.run.checkpoints, checkpoint, best=best)
+        self.saved = self.progress.step
+
+    def _save_if_new(self) -> None:
+        """Save, unless this step is saved: overwriting the last checkpoint would leave a moment without one."""
+        if self.saved != self.progress.step:
+            self.save(best=False)
 
     def resume(self) -> None:
-        """Go back to the last checkpoint of the run."""
+        """Go back to the last checkpoint of the run, or to the start if it was stopped before the first."""
+        if not (self.run.checkpoints / "last").exists():
+            self.run.cut_metrics(0)
+            return
         path = resolve_checkpoint(self.run.checkpoints, "last")
         checkpoint = load_checkpoint(path)
         load_weights(self.policy, checkpoint.weights, path)
@@ -197,9 +207,5 @@ class Trainer:
             best_loss=float(checkpoint.progress["best_loss"]),
             misses=int(checkpoint.progress["misses"]),
         )
+        self.saved = checkpoint.step
         self.run.cut_metrics(checkpoint.step)
-
-
-def resolve_missing(run: RunDir, step: int) -> bool:
-    """Whether the step that training ended at has no checkpoint yet (it ended by patience)."""
-    return not (run.checkpoints / f"step_{step}").is_dir()

@@ -86,9 +86,9 @@ def attend(layer: Any, past: list[Tensor], x: list[Tensor], kinds: list[str]) ->
     kinds = ["cache"] * len(past) + kinds
     heads, groups = attention.heads, attention.kv_heads
     normed = [layer.norm(one) for one in everything]
-    queries_keys = [attention.qk(one).view(heads + groups, -1) for one in normed]
-    turned = [turn(one, 100 + at) for at, one in enumerate(queries_keys)]  # where the row starts must not matter
-    values = [attention.v(one).view(groups, -1) for one in normed]
+    projected = [attention.qkv(one).view(heads + 2 * groups, -1) for one in normed]
+    turned = [turn(one, 100 + at) for at, one in enumerate(projected)]  # where the row starts must not matter
+    values = [one[heads + groups :] for one in projected]
     out = []
     for i in range(len(past), len(everything)):
         seen = [j for j in range(len(everything)) if looks(kinds[i], i, kinds[j], j)]

@@ -18,7 +18,7 @@ def score(rotary: Rotary, query: Tensor, key: Tensor, i: int, j: int) -> float:
 
 def test_rotary_scores_depend_on_the_signed_distance_only() -> None:
     torch.manual_seed(0)
-    rotary, (query, key) = Rotary(40, WIDTH), torch.randn(2, WIDTH)
+    rotary, (query, key) = Rotary(40, 1, 0, WIDTH), torch.randn(2, WIDTH)
     for distance in (-7, -1, 0, 1, 7):
         scores = [score(rotary, query, key, i, i + distance) for i in range(7, 33)]
         assert max(scores) - min(scores) < 1e-5
@@ -27,7 +27,7 @@ def test_rotary_scores_depend_on_the_signed_distance_only() -> None:
 
 def test_rotary_tells_the_two_directions_apart() -> None:
     torch.manual_seed(0)
-    rotary, (query, key) = Rotary(40, WIDTH), torch.randn(2, WIDTH)
+    rotary, (query, key) = Rotary(40, 1, 0, WIDTH), torch.randn(2, WIDTH)
     for distance in (1, 2, 5):
         there, back = score(rotary, query, key, 10, 10 + distance), score(rotary, query, key, 10, 10 - distance)
         assert abs(there - back) > 1e-3
@@ -35,7 +35,7 @@ def test_rotary_tells_the_two_directions_apart() -> None:
 
 def test_rotary_turns_pairs_as_complex_numbers() -> None:
     torch.manual_seed(0)
-    rotary, x, start = Rotary(20, WIDTH), torch.randn(2, 5, 3, WIDTH), 4
+    rotary, x, start = Rotary(20, 3, 0, WIDTH), torch.randn(2, 5, 3, WIDTH), 4
     pairs = torch.complex(*x.double().chunk(2, -1))
     angle = torch.arange(start, start + 5)[:, None] * 10_000.0 ** (-torch.arange(0, WIDTH, 2) / WIDTH)
     turned = pairs * torch.polar(torch.ones_like(angle), angle).to(pairs.dtype)[:, None]
@@ -44,36 +44,44 @@ def test_rotary_turns_pairs_as_complex_numbers() -> None:
     torch.testing.assert_close(rotary(x, start).norm(dim=-1), x.norm(dim=-1))
 
 
-def plain_attention(layer: Attention, x: Tensor, rotary: Rotary, start: int, bias: Tensor) -> Tensor:
+def test_rotary_leaves_the_still_heads_as_they_are() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(2, 5, 3, WIDTH)
+    turned = Rotary(20, 2, 1, WIDTH)(x, 4)
+    assert torch.equal(turned[:, :, 2], x[:, :, 2])
+    assert torch.equal(turned[:, :, :2], Rotary(20, 2, 0, WIDTH)(x[:, :, :2], 4))
+
+
+def make(heads: int, kv_heads: int, dropout: float) -> tuple[Attention, Rotary]:
+    torch.manual_seed(0)
+    return Attention(12, heads, kv_heads, WIDTH, dropout), Rotary(20, heads + kv_heads, kv_heads, WIDTH)
+
+
+def plain_attention(layer: Attention, x: Tensor, start: int, bias: Tensor) -> Tensor:
     """Head by head: query head h reads the key head h // share."""
-    query, key = layer.qk(x).split((layer.heads * layer.head_width, layer.kv_heads * layer.head_width), -1)
-    query = rotary(query.unflatten(-1, (layer.heads, -1)), start)
-    key = rotary(key.unflatten(-1, (layer.kv_heads, -1)), start)
-    value = layer.v(x).unflatten(-1, (layer.kv_heads, -1))
+    heads, groups, turn = layer.heads, layer.kv_heads, Rotary(20, 1, 0, WIDTH)
+    query, key, value = layer.qkv(x).unflatten(-1, (-1, WIDTH)).split((heads, groups, groups), 2)
     mixed = []
-    for head in range(layer.heads):
-        group = head // (layer.heads // layer.kv_heads)
-        scores = torch.einsum("bid,bjd->bij", query[:, :, head], key[:, :, group]) / layer.head_width**0.5
-        mixed.append((scores + bias).softmax(-1) @ value[:, :, group])
-    out: Tensor = layer.out(torch.cat(mixed, -1))
-    return out
+    for head in range(heads):
+        group = [head // (heads // groups)]
+        scores = torch.einsum("bihd,bjhd->bij", turn(query[:, :, [head]], start), turn(key[:, :, group], start))
+        mixed.append((scores / WIDTH**0.5 + bias).softmax(-1) @ value[:, :, group[0]])
+    return torch.cat(mixed, -1)
 
 
 @pytest.mark.parametrize(("heads", "kv_heads"), [(1, 1), (4, 1), (4, 2), (4, 4), (6, 3)])
 def test_attention_is_multi_head_attention(heads: int, kv_heads: int) -> None:
-    torch.manual_seed(0)
-    layer, rotary = Attention(12, heads, kv_heads, WIDTH, dropout=0.0), Rotary(20, WIDTH)
+    layer, rotary = make(heads, kv_heads, dropout=0.0)
     x = torch.randn(3, 7, 12)
     bias = torch.zeros(7, 7).masked_fill(torch.rand(7, 7).fill_diagonal_(0) > 0.6, float("-inf"))
-    query, key, value = layer.project(x, rotary, 5)
-    mixed = layer.attend(query, key, value, bias.repeat_interleave(heads // kv_heads, 0))
-    torch.testing.assert_close(mixed, plain_attention(layer, x, rotary, 5, bias), rtol=1e-5, atol=1e-5)
+    mixed = layer.attend(*layer.project(x, rotary, 5), bias.repeat_interleave(heads // kv_heads, 0))
+    torch.testing.assert_close(mixed, plain_attention(layer, x, 5, bias), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kv_heads", [1, 2, 4])
 def test_attention_dropout_acts_in_training_only(kv_heads: int) -> None:
-    torch.manual_seed(0)
-    layer, rotary, x = Attention(12, 4, kv_heads, WIDTH, dropout=0.5), Rotary(20, WIDTH), torch.randn(2, 6, 12)
+    layer, rotary = make(4, kv_heads, dropout=0.5)
+    x = torch.randn(2, 6, 12)
 
     def run() -> Tensor:
         return layer.attend(*layer.project(x, rotary, 0), torch.zeros(6 * 4 // kv_heads, 6))
@@ -122,7 +130,7 @@ def test_what_lies_before_the_first_slot_is_not_read() -> None:
     x = torch.randn(2, 2, 16)
     clean, dirty = (model.buffers_for(2, keep_hidden=False) for _ in range(2))
     for stored in dirty.key_values:
-        stored[:, :, :, :5] = 1e3
+        stored[:, :, :5] = 1e3
     with torch.no_grad():
         assert torch.equal(model.extend(x, 5, 5, clean), model.extend(x, 5, 5, dirty))
         assert not torch.equal(model.extend(x, 5, 4, clean), model.extend(x, 5, 4, dirty))

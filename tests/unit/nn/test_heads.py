@@ -51,7 +51,7 @@ def test_shapes_and_membership(name: str) -> None:
         acted = head.act(prediction[:, 0], sample)
         assert acted.shape == (2, *space.shape)
         for one in head.to_env(acted):
-            assert space.contains(one), one
+            assert space.contains(np.asarray(one)), one
             assert np.asarray(one).dtype == space.dtype
 
 
