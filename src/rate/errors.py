@@ -10,12 +10,12 @@ class RateError(Exception):
     """Something the user can put right; the message says what is wrong and what to do."""
 
 
-class UnknownNameError(RateError):
-    """A name that no registry holds."""
-
-
 class ConfigError(RateError):
     """A configuration that cannot work."""
+
+
+class UnknownNameError(ConfigError):
+    """A name that is not known where it is used."""
 
 
 class DataError(RateError):

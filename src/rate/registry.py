@@ -6,12 +6,29 @@ Environments, models, valves, objectives and recipes each have one.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from rate.errors import UnknownNameError
 
 T = TypeVar("T")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The known name that is nearest to a wrong one, or all of them."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"known: {', '.join(names)}" if names else "there is none"
+
+
+def check_names(given: Iterable[str], known: Iterable[str], kind: str) -> None:
+    """Refuse the first of the given names that is not known."""
+    names = list(known)
+    for name in given:
+        if name not in names:
+            raise UnknownNameError(f"unknown {kind} {name!r}; {did_you_mean(name, names)}")
 
 
 class Registry(Generic[T]):
@@ -34,9 +51,7 @@ class Registry(Generic[T]):
     def get(self, name: str) -> T:
         if name in self._values:
             return self._values[name]
-        close = difflib.get_close_matches(name, self._values, n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(self.names())}"
-        raise UnknownNameError(f"unknown {self.kind} {name!r}; {hint}")
+        raise UnknownNameError(f"unknown {self.kind} {name!r}; {did_you_mean(name, self.names())}")
 
     def names(self) -> list[str]:
         return sorted(self._values)

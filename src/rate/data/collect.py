@@ -5,7 +5,6 @@ A request names its data set: the same request gives the same name, another one 
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import inspect
 import json
@@ -19,16 +18,12 @@ from rate.data.store import TrajectoryStore
 from rate.data.writer import VERSION, StoreWriter
 from rate.envs.spec import CollectRequest, EnvSpec, spaces_of
 from rate.errors import ConfigError, DataError
+from rate.registry import check_names
 
 
 def expert_options(spec: EnvSpec, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the expert: the given ones over its defaults."""
-    for name in options:
-        if name not in spec.expert_defaults:
-            close = difflib.get_close_matches(name, spec.expert_defaults, n=1, cutoff=0.5)
-            known = f"known: {', '.join(sorted(spec.expert_defaults))}" if spec.expert_defaults else "it takes none"
-            hint = f"did you mean {close[0]!r}?" if close else known
-            raise ConfigError(f"unknown option {name!r} of the expert of {spec.name}; {hint}")
+    check_names(options, spec.expert_defaults, f"option of the expert of {spec.name}:")
     return {**spec.expert_defaults, **options}
 
 

@@ -5,7 +5,6 @@ Minari is a format of exchange here: training reads the packed columns that `loa
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import json
 import shutil
@@ -23,6 +22,7 @@ from rate.data.columns import disk_errors, space_form
 from rate.data.spaces import spaces_from_json, spaces_to_json
 from rate.data.store import StoreWriter, TrajectoryStore, is_store
 from rate.errors import DataError, MissingExtraError
+from rate.registry import did_you_mean
 from rate.types import Spaces, Trajectory, Tree, tree_map
 
 METADATA = "metadata.json"
@@ -66,9 +66,7 @@ def _locate(source: str) -> Path:
     local = list(_local_ids())
     if source in local:
         return Path(root) / source / "data"
-    close = difflib.get_close_matches(source, local, n=1, cutoff=0.5)
-    known = f"known: {', '.join(local)}" if local else "there are none"
-    hint = f"did you mean {close[0]!r}?" if close else known
+    hint = did_you_mean(source, local)
     raise DataError(f"no Minari data set {source!r} under {root} (nothing is downloaded); {hint}")
 
 

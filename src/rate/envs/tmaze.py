@@ -7,7 +7,6 @@ is the same alone, in any batch and in any order. `import rate` also makes it `g
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from rate.envs.spec import ENVS, BatchStep, CollectRequest, EnvSpec, EvalCase
 from rate.errors import ConfigError
+from rate.registry import check_names
 from rate.seeding import Purpose, episode_seeds
 from rate.types import Array, Spaces, Trajectory, tree_map
 
@@ -250,12 +250,7 @@ class OracleOptions:
 
 def oracle_options(given: Mapping[str, Any]) -> OracleOptions:
     """Options by name, with a did-you-mean for the name that is not there."""
-    known = [item.name for item in fields(OracleOptions)]
-    for name in given:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-            raise ConfigError(f"unknown option {name!r} of the tmaze expert; {hint}")
+    check_names(given, [item.name for item in fields(OracleOptions)], "option of the expert of tmaze:")
     return OracleOptions(**given)
 
 

@@ -22,6 +22,7 @@ from rate.evaluation.rollout import rollout
 from rate.evaluation.statistics import Interval, mean_sem, wilson_interval
 from rate.models.actor import Actor
 from rate.models.policy import SequencePolicy
+from rate.registry import check_names
 from rate.seeding import Purpose, episode_seeds
 from rate.types import EpisodeRecord
 
@@ -83,10 +84,8 @@ def cases_of(spec: EnvSpec, texts: Sequence[str]) -> list[EvalCase]:
 
 def _case(spec: EnvSpec, options: dict[str, Any]) -> EvalCase:
     known = inspect.signature(spec.case).parameters
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
-    for name in options:
-        if name not in known and not takes_any:
-            raise ConfigError(f"a case of {spec.name} takes no {name!r}; it takes: {', '.join(known) or 'nothing'}")
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+        check_names(options, known, f"argument of {spec.name}:")
     return spec.case(**options)
 
 

@@ -96,7 +96,7 @@ def test_foreign_data_set(store: TrajectoryStore, root: Path, tmp_path: Path) ->
 
 
 def test_unknown_id(store: TrajectoryStore, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="there are none"):
+    with pytest.raises(DataError, match="there is none"):
         load_minari(ID, tmp_path / "back")
     export_minari(store, ID)
     with pytest.raises(DataError, match=f"did you mean '{ID}'"):

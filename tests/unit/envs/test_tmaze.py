@@ -356,8 +356,8 @@ def test_blocks_do_not_show_in_the_episodes() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lenght": 9}, "unknown option 'lenght' of the tmaze expert; did you mean 'length"),
-        ({"zzz": 9}, "known: length, lengths, segments, loss_fraction"),
+        ({"lenght": 9}, "unknown option of the expert of tmaze: 'lenght'; did you mean 'length"),
+        ({"zzz": 9}, "known: length, lengths, loss_fraction, segments"),
         ({"length": 2}, "at least 3"),
         ({"lengths": "fixed"}, "'uniform' or 'exact'"),
         ({"lengths": "exact", "segments": 4}, "segments=4 must cut length=30"),
