@@ -5,13 +5,12 @@ Seconds depend on the machine and its load; the ratios of one run are what can b
 
 from __future__ import annotations
 
-import gc
 import resource
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +21,8 @@ from torch import Tensor
 
 from rate.models import MODELS, RateConfig, SequencePolicy, unroll
 from rate.models.segment import SegmentPolicy
-from rate.types import Inputs, Output, Segment, Spaces, tree_leaves
+from rate.models.window import WindowPolicy
+from rate.types import Inputs, Output, Segment, Spaces, tree_leaves, tree_map
 
 SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (4,)), action=gym.spaces.Discrete(4))
 SIZES: dict[str, Any] = {"layers": 8, "width": 64, "heads": 8, "head_width": 32, "dropout": 0.1}
@@ -49,15 +49,20 @@ def inputs(batch: int, first: bool = False) -> Inputs:
     )
 
 
-def step_times(policy: SequencePolicy[Any], batch: int, warm: int, steps: int) -> list[float]:
-    """CPU seconds of single acting steps after `warm` steps of an episode."""
+def warm_state(policy: SequencePolicy[Any], batch: int) -> Any:
+    """The state after the first segment; of a window model, with its window full."""
+    state = policy.initial_state(batch)
+    if isinstance(policy, WindowPolicy):
+        return replace(state, filled=state.tokens.shape[1])
+    for index in range(SEGMENT):
+        _, state = policy.step(inputs(batch, first=index == 0), state)
+    return state
+
+
+def step_times(policy: SequencePolicy[Any], batch: int, steps: int) -> list[float]:
+    """CPU seconds of single acting steps."""
     with torch.inference_mode():
-        state = policy.initial_state(batch)
-        _, state = policy.step(inputs(batch, first=True), state)
-        x = inputs(batch)
-        for _ in range(warm - 1):
-            _, state = policy.step(x, state)
-        times = []
+        state, x, times = warm_state(policy, batch), inputs(batch), []
         for _ in range(steps):
             began = time.process_time()
             _, state = policy.step(x, state)
@@ -98,12 +103,10 @@ def state_bytes(policy: SequencePolicy[Any], steps: int) -> int:
 
 def acting(config: RateConfig, repeats: int) -> Figures:
     """Time per step at batch 1 and 100, incremental against recomputed, averaged over the places of a segment."""
-    torch.manual_seed(0)
-    policy = config.build(SPACES).eval()
+    policy = seeded(config)
     figures: Figures = {"state_bytes_per_env": state_bytes(policy, 2 * SEGMENT), "parameters": policy.parameter_count()}
     for batch in (1, 100):
-        steps = SEGMENT * repeats if batch == 1 else SEGMENT
-        own = statistics.fmean(step_times(policy, batch, SEGMENT, steps))
+        own = statistics.fmean(step_times(policy, batch, _steps(policy, batch, repeats)))
         figures[f"ms_per_step_batch_{batch}"] = 1e3 * own
         if isinstance(policy, SegmentPolicy):
             places = list(range(0, SEGMENT, 5 if batch == 100 else 1))
@@ -114,36 +117,49 @@ def acting(config: RateConfig, repeats: int) -> Figures:
     return figures
 
 
-def flatness(config: RateConfig, places: tuple[int, ...], repeats: int) -> Figures:
+def _steps(policy: SequencePolicy[Any], batch: int, repeats: int) -> int:
+    """Whole segments, so that every place of a segment counts once; a window costs the same at every step."""
+    if isinstance(policy, WindowPolicy):
+        return 2 if batch > 1 else 10
+    return SEGMENT if batch > 1 else SEGMENT * repeats
+
+
+def flatness(config: RateConfig, states: Mapping[int, Any], repeats: int) -> Figures:
     """Time per step at several places of one episode. Rounds of the places alternate, so that load hits all alike."""
-    torch.manual_seed(0)
-    policy = config.build(SPACES).eval()
-    states = {place: _state_at(policy, place) for place in places}
-    medians: dict[int, list[float]] = {place: [] for place in places}
+    policy = seeded(config)
+    running = {place: tree_map(torch.clone, state) for place, state in states.items()}
+    rounds: dict[int, list[float]] = {place: [] for place in states}
     x = inputs(1)
     with torch.inference_mode():
         for _ in range(repeats):
-            for place in places:
-                times = []
+            for place in rounds:
+                began = time.process_time()
                 for _ in range(SEGMENT):
-                    began = time.process_time()
-                    _, states[place] = policy.step(x, states[place])
-                    times.append(time.process_time() - began)
-                medians[place].append(statistics.fmean(times))
-    best = {place: 1e3 * statistics.median(rounds) for place, rounds in medians.items()}
-    first = best[places[0]]
+                    _, running[place] = policy.step(x, running[place])
+                rounds[place].append((time.process_time() - began) / SEGMENT)
+    medians = {place: statistics.median(times) for place, times in rounds.items()}
+    first = medians[min(medians)]
     return {
-        "ms_per_step": {str(place): value for place, value in best.items()},
-        "over_first": {str(place): value / first for place, value in best.items()},
+        "ms_per_step": {str(place): 1e3 * value for place, value in medians.items()},
+        "over_first": {str(place): value / first for place, value in medians.items()},
     }
 
 
-def _state_at(policy: SequencePolicy[Any], place: int) -> Any:
+def episode_states(config: RateConfig, places: tuple[int, ...]) -> dict[int, Any]:
+    """The states at several places of one episode."""
+    policy, states = seeded(config), {}
     with torch.inference_mode():
         state = policy.initial_state(1)
-        for index in range(place):
+        for index in range(max(places)):
             _, state = policy.step(inputs(1, first=index == 0), state)
-    return state
+            if index + 1 in places:
+                states[index + 1] = tree_map(torch.clone, state)
+    return states
+
+
+def seeded(config: RateConfig) -> SequencePolicy[Any]:
+    torch.manual_seed(0)
+    return config.build(SPACES).eval()
 
 
 def training_step(config: RateConfig, recompute: bool, batch: int = BATCH) -> Callable[[], None]:
@@ -211,37 +227,35 @@ def environment_steps(batch: int = 1000, steps: int = 2000) -> float:
 
 def run_bench(*, quick: bool = False, on_progress: OnProgress | None = None) -> Figures:
     """Everything, on one core and on all."""
-    cores = torch.get_num_threads()
-    places = (100, 10_000) if quick else (100, 10_000, 100_000)
-    repeats = 2 if quick else 8
+    cores, repeats = torch.get_num_threads(), 2 if quick else 8
+    torch.set_num_threads(1)
+    if on_progress is not None:
+        on_progress(0, None, "walking through a long episode")
+    states = episode_states(models()["rate"], (100, 10_000) if quick else (100, 10_000, 100_000))
+    parts = [part for threads in sorted({1, cores}) for part in _parts(threads, states, repeats)]
     figures: Figures = {"sizes": {**SIZES, "segment_len": SEGMENT, "segments": SEGMENTS, "train_batch": BATCH}}
-    parts: list[tuple[str, Callable[[], Any]]] = []
-    for threads in sorted({1, cores}):
-        parts += _parts(threads, places, repeats)
-    for index, (name, part) in enumerate(parts):
+    for index, (threads, name, part) in enumerate(parts):
         if on_progress is not None:
-            on_progress(index, len(parts), f"measuring {name}")
-        threads_key, key = name.split("/")
-        torch.set_num_threads(int(threads_key.split("-")[1]))
-        figures.setdefault(threads_key, {})[key] = part()
-        gc.collect()
+            on_progress(index, len(parts), f"measuring {name.replace('_', ' ')}, {threads} thread(s)")
+        torch.set_num_threads(threads)
+        figures.setdefault(f"threads-{threads}", {})[name] = part()
     torch.set_num_threads(cores)
     return figures
 
 
-def _parts(threads: int, places: tuple[int, ...], repeats: int) -> list[tuple[str, Callable[[], Any]]]:
+def _parts(threads: int, states: Mapping[int, Any], repeats: int) -> list[tuple[int, str, Callable[[], Any]]]:
     rate, dt = models()["rate"], models()["dt"]
     plain = replace(rate, kv_heads=rate.heads)
-    key = f"threads-{threads}"
+    few = max(1, repeats // 4)
     return [
-        (f"{key}/acting_rate", lambda: acting(rate, repeats)),
-        (f"{key}/acting_rate_one_key_head_per_query_head", lambda: acting(plain, repeats)),
-        (f"{key}/acting_dt", lambda: acting(dt, 1)),
-        (f"{key}/flatness", lambda: flatness(rate, places, 4 * repeats)),
-        (f"{key}/training_rate", lambda: _training_in_child("rate", threads, max(1, repeats // 4))),
-        (f"{key}/training_rate_recompute", lambda: _training_in_child("rate", threads, max(1, repeats // 4), True)),
-        (f"{key}/training_dt", lambda: _training_in_child("dt", threads, max(1, repeats // 4))),
-        (f"{key}/tmaze_env_steps_per_second", environment_steps),
+        (threads, "acting_rate", lambda: acting(rate, repeats)),
+        (threads, "acting_rate_plain_multi_head", lambda: acting(plain, repeats)),
+        (threads, "acting_dt", lambda: acting(dt, repeats)),
+        (threads, "flatness", lambda: flatness(rate, states, 4 * repeats)),
+        (threads, "training_rate", lambda: _training_in_child("rate", threads, few)),
+        (threads, "training_rate_recompute", lambda: _training_in_child("rate", threads, few, recompute=True)),
+        (threads, "training_dt", lambda: _training_in_child("dt", threads, few)),
+        (threads, "tmaze_env_steps_per_second", environment_steps),
     ]
 
 

@@ -5,17 +5,25 @@ A recipe returns one; the command line edits it; the run directory keeps it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rate.data.windows import DataConfig
 from rate.envs import ENVS
-from rate.errors import CheckpointError, ConfigError
+from rate.errors import CheckpointError, ConfigError, RateError
 from rate.evaluation.evaluator import EvalConfig, cases_of
 from rate.models import CONFIG_CLASSES, MODELS, ModelConfig
 from rate.objectives import OBJECTIVES
+from rate.registry import check_names
 from rate.serial import from_dict, to_dict
 from rate.training.config import TrainConfig
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,16 +56,28 @@ class RunConfig:
         self.model.check_window(self.train.window)
 
 
+def edit(config: T, changes: Mapping[str, Any]) -> T:
+    """A copy with other values: edit(config, {"seed": 1, "model.memory_tokens": 5})."""
+    nested: dict[str, dict[str, Any]] = {}
+    values: dict[str, Any] = {}
+    for name, value in changes.items():
+        head, _, rest = name.partition(".")
+        check_names([head], [item.name for item in fields(config)], f"field of {type(config).__name__}:")
+        (nested.setdefault(head, {}) if rest else values)[rest or head] = value
+    return replace(config, **values, **{head: edit(getattr(config, head), inner) for head, inner in nested.items()})
+
+
 def config_to_json(config: RunConfig) -> dict[str, Any]:
     data: dict[str, Any] = to_dict(config)
     return data
 
 
-def config_from_json(data: Any) -> RunConfig:
+def config_from_json(data: Any, where: Path | str) -> RunConfig:
+    """The configuration that a file holds; `where` is the file, for whoever must look at it."""
     try:
         return from_dict(RunConfig, data, CONFIG_CLASSES.get)
-    except (TypeError, ValueError) as reason:
-        raise CheckpointError(f"this is not the configuration of a run: {reason}") from None
+    except (RateError, TypeError, ValueError) as reason:
+        raise CheckpointError(f"{where} does not hold the configuration of a run: {reason}") from None
 
 
 def differences(one: Any, other: Any, prefix: str = "") -> list[str]:

@@ -81,13 +81,14 @@ def check_environment(store: TrajectoryStore, spec: EnvSpec) -> None:
 
 def train_run(
     config: RunConfig,
-    out: Path,
+    out: Path | str,
     *,
     resume: bool = False,
     on_episode: OnEpisode | None = None,
     on_step: training.OnStep | None = None,
 ) -> Run:
     """Train in the directory `out`; with `resume`, go on where its last checkpoint is."""
+    out = Path(out)
     stored = config_to_json(config)
     exists = (out / "config.json").exists()
     if exists and resume:
@@ -185,7 +186,7 @@ class Run:
         inside = root if (root / "checkpoint.json").exists() else None
         where = inside or resolve_checkpoint(RunDir.open(root).checkpoints, checkpoint)
         loaded = load_checkpoint(where)
-        config = config_from_json(loaded.config)
+        config = config_from_json(loaded.config, where)
         policy = config.model.build(loaded.spaces)
         load_weights(policy, loaded.weights, where)
         return cls(

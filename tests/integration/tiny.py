@@ -47,7 +47,13 @@ def config(seed: int = 0, data: dict[str, Any] | None = None, **train: Any) -> R
 def words(out: Path | str, *more: str, **train: Any) -> list[str]:
     """The same as arguments of the command."""
     fields: dict[str, Any] = {f"model.{name}": value for name, value in MODEL.items()}
-    fields |= {"data.episodes": 200, "data.options": "length=9", "eval.cases": "length=9", "eval.episodes": 8, "eval.batch": 8}
+    fields |= {
+        "data.episodes": 200,
+        "data.options": "length=9",
+        "eval.cases": "length=9",
+        "eval.episodes": 8,
+        "eval.batch": 8,
+    }
     fields |= {f"train.{name}": value for name, value in {**TRAIN, **train}.items()}
     pairs = [text for name, value in fields.items() for text in (f"--{name.replace('_', '-')}", str(value))]
     return ["train", "tmaze/rate", *pairs, "--out", str(out), *more]

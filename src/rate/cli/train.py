@@ -62,7 +62,8 @@ def read_arguments(args: Sequence[str]) -> TrainArguments:
         name = rest.pop(0)
         default = recipe(name)
     elif out and resume:
-        name, default = "", config_from_json(RunDir.open(Path(out)).read_config())
+        started = RunDir.open(Path(out))
+        name, default = "", config_from_json(started.read_config(), started.config)
     else:
         raise ConfigError(f"which recipe? usage: {USAGE}")
     config = parse(RunConfig, rest, f"rate train {name}".strip(), default=default)

@@ -5,9 +5,14 @@ Training and acting call the same halves, so a key made in one is the key made i
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+Rows: TypeAlias = tuple[Tensor, Tensor]
+"""Cosines and sines of some slots, (L, heads + still, width) each."""
 
 
 class Rotary(nn.Module):
@@ -31,11 +36,15 @@ class Rotary(nn.Module):
         self.register_buffer("cos", torch.cat([turned_cos, one], 1), persistent=False)  # (slots, heads + still, width)
         self.register_buffer("sin", torch.cat([turned_sin, 0 * one], 1), persistent=False)
 
-    def forward(self, x: Tensor, start: int) -> Tensor:
-        """Turn (B, L, heads + still, width) to the slots start .. start + L - 1."""
-        stop = start + x.shape[1]
-        rolled = x.roll(x.shape[-1] // 2, -1)
-        return torch.addcmul(x * self.cos[start:stop], rolled, self.sin[start:stop])
+    def forward(self, start: int, length: int) -> Rows:
+        """The rows of the slots start .. start + length - 1; all layers share them."""
+        return self.cos[start : start + length], self.sin[start : start + length]
+
+
+def turn(x: Tensor, rows: Rows) -> Tensor:
+    """Turn (B, L, heads + still, width) to the slots of the rows."""
+    cos, sin = rows
+    return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), sin)
 
 
 class Attention(nn.Module):
@@ -52,10 +61,10 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(width, (heads + 2 * kv_heads) * head_width, bias=False)
         self.out = nn.Linear(heads * head_width, width, bias=False)
 
-    def project(self, x: Tensor, rotary: Rotary, start: int) -> tuple[Tensor, Tensor]:
-        """Of tokens in the slots from `start` on: queries (B, G, L x share, width), key-values (B, 2G, L, width)."""
+    def project(self, x: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
+        """Of tokens in the slots of the rows: queries (B, G, L x share, width), key-values (B, 2G, L, width)."""
         batch, length, _ = x.shape
-        turned = rotary(self.qkv(x).view(batch, length, -1, self.head_width), start)
+        turned = turn(self.qkv(x).view(batch, length, -1, self.head_width), rows)
         query = turned[:, :, : self.heads].view(batch, length, self.kv_heads, self.share, self.head_width)
         query = query.transpose(1, 2).reshape(batch, self.kv_heads, length * self.share, self.head_width)
         return query, turned[:, :, self.heads :].transpose(1, 2)

@@ -12,7 +12,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from rate.nn.attention import Attention, Rotary
+from rate.nn.attention import Attention, Rotary, Rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +44,8 @@ class Layer(nn.Module):
                 nn.LayerNorm(width), nn.Linear(width, inner), nn.GELU(), nn.Linear(inner, width), self.dropout
             )
 
-    def project(self, x: Tensor, rotary: Rotary, start: int) -> tuple[Tensor, Tensor]:
-        return self.attention.project(self.norm(x), rotary, start)
+    def project(self, x: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
+        return self.attention.project(self.norm(x), rows)
 
     def mix(self, x: Tensor, query: Tensor, key_value: Tensor, bias: Tensor) -> Tensor:
         mixed = self.attention.attend(query, key_value, bias)
@@ -97,14 +97,15 @@ class Transformer(nn.Module):
         """
         cached = cache[0].shape[1] if cache else 0
         bias = self._bias(start - cached, start, start + x.shape[1])
+        rows, past_rows = self.rotary(start, x.shape[1]), self.rotary(start - cached, cached)
         inputs: list[Tensor] = []
         for index, layer in enumerate(self._layers()):
             inputs.append(x)
-            query, key_value = layer.project(x, self.rotary, start)
+            query, key_value = layer.project(x, rows)
             # A copy: as a view it would keep queries alive that backward does not need.
             key_values = [key_value]
             if cached:
-                key_values = [layer.project(cache[index], self.rotary, start - cached)[1], key_value]
+                key_values = [layer.project(cache[index], past_rows)[1], key_value]
             x = layer.mix(x, query, torch.cat(key_values, 2), bias)
         return self.norm(x), inputs
 
@@ -118,11 +119,11 @@ class Transformer(nn.Module):
     def extend(self, x: Tensor, start: int, first: int, buffers: SlotBuffers) -> Tensor:
         """Run new tokens (B, L, D) of the slots from `start` on; they look at the stored slots from `first` on."""
         stop = start + x.shape[1]
-        bias = self._bias(first, start, stop)
+        bias, rows = self._bias(first, start, stop), self.rotary(start, x.shape[1])
         for index, layer in enumerate(self._layers()):
             if buffers.hidden:
                 buffers.hidden[index][:, start:stop] = x
-            query, key_value = layer.project(x, self.rotary, start)
+            query, key_value = layer.project(x, rows)
             stored = buffers.key_values[index]
             stored[:, :, start:stop] = key_value
             x = layer.mix(x, query, stored[:, :, first:stop], bias)
@@ -131,5 +132,6 @@ class Transformer(nn.Module):
 
     def load_cache(self, stop: int, first: int, buffers: SlotBuffers) -> None:
         """Make the keys and values of the cached hidden states that stand in the slots first .. stop - 1."""
+        rows = self.rotary(first, stop - first)
         for layer, hidden, stored in zip(self._layers(), buffers.hidden, buffers.key_values, strict=True):
-            stored[:, :, first:stop] = layer.project(hidden[:, first:stop], self.rotary, first)[1]
+            stored[:, :, first:stop] = layer.project(hidden[:, first:stop], rows)[1]

@@ -47,14 +47,11 @@ def save_checkpoint(root: Path, checkpoint: Checkpoint, *, best: bool) -> Path:
     final = root / f"step_{checkpoint.step}"
     temporary = root / f".step_{checkpoint.step}.tmp"
     try:
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
-        files = {WEIGHTS: save(checkpoint.weights), TRAINING: save(checkpoint.training)}
-        for name, content in files.items():
-            write_atomically(temporary / name, content)
-        write_json(temporary / CARD, _card(checkpoint, files))
-        shutil.rmtree(final, ignore_errors=True)
-        os.replace(temporary, final)
+        # The step that `last` names is the state that training is in; another one of this name may be damaged.
+        if _pointer(root / "last") != final.name:
+            _write(temporary, checkpoint)
+            shutil.rmtree(final, ignore_errors=True)
+            os.replace(temporary, final)
         # `last` is moved last: a run that is killed in between repeats the step and moves both.
         for name in ("best", "last") if best else ("last",):
             write_atomically(root / name, final.name + "\n")
@@ -63,6 +60,15 @@ def save_checkpoint(root: Path, checkpoint: Checkpoint, *, best: bool) -> Path:
         shutil.rmtree(temporary, ignore_errors=True)
         raise disk_error(final, reason) from None
     return final
+
+
+def _write(path: Path, checkpoint: Checkpoint) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    files = {WEIGHTS: save(checkpoint.weights), TRAINING: save(checkpoint.training)}
+    for name, content in files.items():
+        write_atomically(path / name, content)
+    write_json(path / CARD, _card(checkpoint, files))
 
 
 def _card(checkpoint: Checkpoint, files: Mapping[str, bytes]) -> dict[str, Any]:

@@ -68,7 +68,9 @@ class RunDir:
     def open(cls, path: Path) -> RunDir:
         run = cls(path)
         if not path.is_dir():
-            raise CheckpointError(f"{path} is not a run directory: it does not exist")
+            raise CheckpointError(
+                f"{path} is not a run directory: it {'is a file' if path.exists() else 'does not exist'}"
+            )
         if not run.config.exists():
             raise CheckpointError(f"{path} is not a run directory: it holds no config.json")
         return run

@@ -1,0 +1,87 @@
+"""`rate eval`: JSON that parses, files whose lines are complete, and episodes that no training has seen."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration.tiny import config
+
+from rate.cli.main import main
+from rate.experiment import Run, load, prepare_data
+from rate.seeding import BLOCK, Purpose
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    text = path.read_text()
+    assert text.endswith("\n")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_json_of_two_cases(run: Path) -> None:
+    """In a process of its own: standard output is JSON and nothing else, standard error is empty."""
+    command = [sys.executable, "-m", "rate", "eval", str(run), "--set", "length=12", "--set", "length=15", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = json.loads(done.stdout)
+    assert [row["case"] for row in rows] == ["length=12", "length=15"]
+    for row in rows:
+        assert row["episodes"] == 8
+        assert 0 <= row["success_rate"]["low"] <= row["success_rate"]["value"] <= row["success_rate"]["high"] <= 1
+        assert row["ms_per_step"] > 0 and row["seconds"] > 0
+
+
+def test_every_episode_is_recorded(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", str(run), "--set", "length=12", "--set", "length=15", "--episodes", "5", "--batch", "3"]) == 0
+    assert main(["eval", str(run), "--checkpoint", "best", "--episodes", "1"]) == 0
+    episodes, evaluations = lines(run / "eval.jsonl"), lines(run / "evaluations.jsonl")
+    assert [line["case"] for line in episodes] == ["length=12"] * 5 + ["length=15"] * 5 + ["length=9"]
+    fields = {"case", "seed", "episode_return", "length", "success", "target_return", "checkpoint", "step", "tags"}
+    assert all(line.keys() == fields for line in episodes)
+    assert len({line["seed"] for line in episodes}) == 5
+    assert [(line["case"], line["episodes"], line["batch"]) for line in evaluations] == [
+        ("length=12", 5, 3),
+        ("length=15", 5, 3),
+        ("length=9", 1, 1),
+    ]
+    for line in evaluations:
+        assert {"checkpoint", "step", "seconds", "env_steps", "ms_per_step", "threads"} <= line.keys()
+    assert evaluations[-1]["checkpoint"] == "best"
+    assert evaluations[-1]["step"] == load(run, "best").step
+
+
+def test_what_was_cut_off_is_dropped_before_more_is_added(run: Path) -> None:
+    assert main(["eval", str(run), "--episodes", "2"]) == 0
+    with open(run / "eval.jsonl", "a") as file:
+        file.write('{"case": "length=9", "se')
+    assert main(["eval", str(run), "--episodes", "3"]) == 0
+    assert len(lines(run / "eval.jsonl")) == 5
+
+
+def test_no_evaluated_episode_was_collected(run: Path) -> None:
+    collected = set(prepare_data("tmaze", config().data).seeds.tolist())
+    [result] = Run.load(run).evaluate(["length=9"])
+    reported = {record.seed for record in result.records}
+    assert len(reported) == 8 and not reported & collected
+    assert {seed // BLOCK for seed in collected} == {Purpose.COLLECT}
+    assert {seed // BLOCK for seed in reported} == {Purpose.REPORT}
+
+
+def test_the_batch_changes_nothing(run: Path) -> None:
+    for batch in (1, 3, 8):
+        assert main(["eval", str(run), "--batch", str(batch)]) == 0
+    episodes = lines(run / "eval.jsonl")
+    assert episodes[:8] == episodes[8:16] == episodes[16:]
+
+
+def test_a_report_of_what_was_evaluated(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", str(run), "--set", "length=9", "--set", "length=30"]) == 0
+    capsys.readouterr()
+    assert main(["report", str(run), "--out", str(tmp_path / "report"), "--json"]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert json.loads(said.out) == json.loads((tmp_path / "report" / "summary.json").read_text())

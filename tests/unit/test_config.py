@@ -1,0 +1,110 @@
+"""RunConfig: exact in JSON, checked when it is made, and compared by field."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import FrozenInstanceError, replace
+from typing import Any
+
+import pytest
+
+from rate.config import RunConfig, config_from_json, config_to_json, differences
+from rate.errors import CheckpointError, ConfigError, RateError, UnknownNameError
+from rate.recipes import RECIPES, recipe
+
+
+@pytest.fixture
+def config() -> RunConfig:
+    return recipe("tmaze/rate")
+
+
+@pytest.mark.parametrize("name", RECIPES.names())
+def test_recipes_survive_json(name: str) -> None:
+    made = recipe(name)
+    text = json.dumps(config_to_json(made), allow_nan=False)
+    again = config_from_json(json.loads(text), "here")
+    assert json.dumps(config_to_json(again)) == json.dumps(config_to_json(made))
+    assert replace(again, eval=replace(again.eval, target_return=0.0)) == replace(
+        made, eval=replace(made.eval, target_return=0.0)
+    )
+    assert type(again.model) is type(made.model)
+    assert differences(json.loads(text), config_to_json(again)) == []
+
+
+@pytest.mark.parametrize("name", RECIPES.names())
+def test_recipes_are_named_after_what_they_hold(name: str) -> None:
+    assert recipe(name).recipe == name
+    assert name.split("/")[0] == recipe(name).env.name
+
+
+def test_odd_values_survive_json(config: RunConfig) -> None:
+    odd = replace(
+        config,
+        train=replace(config.train, bptt_segments=2, betas=(0.5, 0.75), learning_rate=1 / 3),
+        eval=replace(config.eval, target_return=math.inf, cases=()),
+        data=replace(config.data, options=("length=9", 'lengths="exact"')),
+        seed=12345678901,
+    )
+    assert config_from_json(json.loads(json.dumps(config_to_json(odd))), "here") == odd
+
+
+def test_it_is_frozen(config: RunConfig) -> None:
+    with pytest.raises(FrozenInstanceError):
+        config.seed = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("part", "changes", "error"),
+    [
+        ("env", {"name": "nowhere"}, UnknownNameError),
+        ("model", {"name": "nothing"}, UnknownNameError),
+        ("model", {"valve": "nothing"}, UnknownNameError),
+        ("model", {"segment_len": 7}, ConfigError),
+        ("train", {"objective": "nothing"}, UnknownNameError),
+        ("train", {"window": 31}, ConfigError),
+        ("eval", {"cases": ("length=1",)}, ConfigError),
+        ("eval", {"cases": ("depth=9",)}, RateError),
+        ("data", {"options": ("length",)}, ConfigError),
+    ],
+)
+def test_what_cannot_work_is_refused_when_it_is_made(
+    config: RunConfig, part: str, changes: dict[str, Any], error: type[RateError]
+) -> None:
+    with pytest.raises(error):
+        replace(config, **{part: replace(getattr(config, part), **changes)})
+
+
+def test_a_negative_seed(config: RunConfig) -> None:
+    with pytest.raises(ConfigError, match="seed is -1"):
+        replace(config, seed=-1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data.pop("model"),
+        lambda data: data["train"].update(steps="many"),
+        lambda data: data["train"].update(steps=None),
+        lambda data: data["train"].update(unheard=1),
+        lambda data: data["model"].update(type="Unheard"),
+        lambda data: data["model"].update(segment_len=7),
+        lambda data: data.update(train=[1]),
+        lambda data: data["data"].update(return_scale="x"),
+    ],
+)
+def test_json_that_is_no_configuration_names_the_file(config: RunConfig, change: Any) -> None:
+    data = json.loads(json.dumps(config_to_json(config)))
+    change(data)
+    with pytest.raises(CheckpointError, match="here/config.json"):
+        config_from_json(data, "here/config.json")
+
+
+def test_differences_are_named_by_field(config: RunConfig) -> None:
+    one = config_to_json(config)
+    other = config_to_json(
+        replace(config, seed=2, train=replace(config.train, clip=3.0), model=replace(config.model, width=32))
+    )
+    assert differences(one, other) == ["model.width", "seed", "train.clip"]
+    assert differences(one, one) == []
+    assert differences(one, [1]) == [""]
