@@ -16,8 +16,9 @@ from rate.cli.main import main as rate
 def commands(out: str, extra: list[str]) -> list[list[str]]:
     """What the quickstart does, in order."""
     runs = {model: f"{out}/{model}" for model in ("rate", "dt")}
-    trained = [["train", f"tmaze/{model}", "--out", run, "--resume", *extra] for model, run in runs.items()]
-    evaluated = [["eval", run] for run in runs.values()]
+    one = ["--threads", "1"]  # the matrices are small: a second thread costs more than it brings
+    trained = [["train", f"tmaze/{model}", "--out", run, "--resume", *one, *extra] for model, run in runs.items()]
+    evaluated = [["eval", run, *one] for run in runs.values()]
     return [*trained, *evaluated, ["report", *runs.values(), "--out", f"{out}/report"]]
 
 

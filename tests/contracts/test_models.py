@@ -465,6 +465,15 @@ def test_bptt_changes_gradients_and_nothing_else(plain: Policy) -> None:
     assert torch.equal(predict(plain, window), unroll(plain, window, 1).prediction.detach())
 
 
+def test_recomputing_changes_nothing(plain: Policy) -> None:
+    window = make_window(SPACES["vector"], longest(plain))
+    results = []
+    for recompute in (False, True):
+        prediction = unroll(plain, window, recompute=recompute).prediction
+        results.append((prediction, gradients(plain, loss_of(plain, prediction, window))))
+    close(*results)
+
+
 # State.
 
 

@@ -20,12 +20,11 @@ from rate.evaluation.evaluator import EvalConfig
 from rate.evaluation.statistics import wilson_interval
 from rate.serial import write_atomically, write_json
 
-HORIZONS = (30, 90, 300, 900, 3000)
+HORIZONS = (30, 90, 300, 900, 2400)
 DEEP = {"layers": 4}
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "recipe (noise 0.3)": ({}, {}),
     "no noise": ({"memory_noise": 0.0}, {}),
-    "noise 1.0": ({"memory_noise": 1.0}, {}),
     "4 layers, rate 3e-4, no noise": ({**DEEP, "memory_noise": 0.0}, {"learning_rate": 3e-4}),
     "4 layers, rate 3e-4, noise 0.3": (DEEP, {"learning_rate": 3e-4}),
 }

@@ -60,7 +60,7 @@ def collect(
     *,
     episodes: int = 2000,
     seed: int = 0,
-    set: tuple[str, ...] = (),
+    set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     out: Path | None = None,
     json: bool = False,
 ) -> None:
@@ -70,7 +70,7 @@ def collect(
         env: Environment, as `rate list envs` shows it.
         episodes: How many.
         seed: Another seed gives other episodes.
-        set: Options of the expert, each as name=value.
+        set: An option of the expert, as name=value; repeat for more.
         out: Directory to make; by default one under $RATE_DATA or ./data, named after the request.
         json: Print JSON.
     """

@@ -5,6 +5,7 @@ Bars go to standard error, results to standard output, so that a pipe holds resu
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -14,7 +15,10 @@ from rich.text import Text
 
 from rate.envs.spec import EvalCase
 
-OUT = Console(highlight=False, soft_wrap=True)
+WIDE = 140
+"""Columns of what goes to a file or a pipe, where nothing must be wrapped."""
+
+OUT = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
 ERR = Console(stderr=True, highlight=False)
 
 

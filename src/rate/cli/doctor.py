@@ -18,7 +18,10 @@ from rate.envs import ENVS
 from rate.envs.spec import spaces_of
 from rate.experiment import data_root
 from rate.models import MODELS
+from rate.models.actor import Actor
+from rate.objectives import BehaviourCloning
 from rate.training.device import pick_device, versions
+from rate.types import Segment
 
 EXTRAS = {"minari": "minari"}
 """Module to the extra that installs it."""
@@ -39,7 +42,7 @@ def diagnose() -> list[Finding]:
     found.append(Finding(what="device", state="ok", detail=f"{pick_device('auto')}, {torch.get_num_threads()} threads"))
     found += [_extra(module, extra) for module, extra in EXTRAS.items()]
     found.append(_checked("data directory", lambda: _writable(data_root())))
-    found.append(_checked("acting", _acts))
+    found.append(_checked("training and acting", _works))
     return found
 
 
@@ -62,11 +65,17 @@ def _writable(path: Path) -> str:
         return f"{path.absolute()} can be written"
 
 
-def _acts() -> str:
-    from rate.models.actor import Actor
-
+def _works() -> str:
     spec = ENVS.get("tmaze")
     policy = MODELS.get("rate")(9, layers=1).build(spaces_of(spec))
-    env = spec.make(length=9)
-    Actor(policy, target_return=1.0).act(env.reset(seed=0)[0])
-    return "a policy acts"
+    window = Segment(
+        observation=torch.zeros(2, 9, 4),
+        action=torch.zeros(2, 9, dtype=torch.long),
+        return_to_go=torch.ones(2, 9),
+        mask=torch.ones(2, 9, dtype=torch.bool),
+    )
+    loss = BehaviourCloning(None)(policy, window).total
+    loss.backward()
+    torch.optim.AdamW(policy.parameters()).step()
+    Actor(policy, target_return=1.0).act(spec.make(length=9).reset(seed=0)[0])
+    return "a policy is trained for a step and acts"

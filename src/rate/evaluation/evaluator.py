@@ -41,8 +41,8 @@ class EvalConfig:
     sample: bool = False
     """Sample actions instead of taking the most likely one."""
     seed: int = 0
-    target_return: float = math.nan
-    """Return to ask for; nan: the one that the environment's case names."""
+    target_return: float | None = None
+    """Return to ask for; None: the one that the environment's case names."""
 
     def __post_init__(self) -> None:
         if self.episodes < 1:
@@ -103,7 +103,7 @@ class Evaluator:
     ) -> CaseResult:
         """Evaluate one case. The random state of the caller is left as it was."""
         config, began = self.config, time.perf_counter()
-        target = case.target_return if math.isnan(config.target_return) else config.target_return
+        target = case.target_return if config.target_return is None else config.target_return
         was_training = policy.training
         actor = Actor(policy, target_return=target, return_scale=self.return_scale, sample=config.sample)
         seeds = episode_seeds(self.purpose, config.seed, config.episodes)

@@ -86,7 +86,7 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         self.memory_noise = memory_noise
         self.tokens = Tokens(spaces, transformer.width, transformer.dropout)
         self.transformer = Transformer(transformer, slots.visible())
-        # Independent rows: memory tokens that start alike are served alike by attention and stay alike.
+        # Differs from the paper: independent rows. Tokens that start alike are served alike and stay alike.
         self.memory = nn.Parameter(torch.randn(slots.memory, transformer.width))
         self.valve = valve
 
@@ -99,7 +99,8 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
     def forward(self, segment: Segment, state: SegmentState) -> tuple[Output, SegmentState]:
         slots, length = self.slots, len(segment)
         tokens = self.tokens(segment.observation, segment.return_to_go, segment.action)
-        complete = length == slots.steps  # a short segment is the last of its window: nothing reads what it would write
+        # Differs from the paper: a segment that is not complete writes no memory, in training as in acting.
+        complete = length == slots.steps
         sequence = torch.cat([state.memory, tokens, state.memory] if complete else [state.memory, tokens], 1)
         cache = [rows[:, slots.cache - state.cached :] for rows in state.cache]
         hidden, inputs = self.transformer(sequence, slots.cache, cache)
@@ -121,6 +122,7 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
 
     def _valve(self, incoming: Tensor, written: Tensor) -> Tensor:
         kept: Tensor = self.valve(incoming, written)
+        # Differs from the paper: noise between segments, in training only, so that small errors are learnt away.
         if self.training and self.memory_noise:
             kept = kept + self.memory_noise * torch.randn_like(kept)
         return kept

@@ -57,6 +57,7 @@ class Attention(nn.Module):
     def __init__(self, width: int, heads: int, kv_heads: int, head_width: int, dropout: float) -> None:
         super().__init__()
         self.heads, self.kv_heads, self.head_width, self.dropout = heads, kv_heads, head_width, dropout
+        # Differs from the paper: query heads share key heads; kv_heads = heads gives the paper's attention.
         self.share = heads // kv_heads
         self.qkv = nn.Linear(width, (heads + 2 * kv_heads) * head_width, bias=False)
         self.out = nn.Linear(heads * head_width, width, bias=False)

@@ -44,6 +44,7 @@ class CrossAttentionValve(nn.Module):
 
     def __init__(self, width: int, heads: int, activation: str) -> None:
         super().__init__()
+        # Differs from the paper: no feed-forward block after the attention, as in the runs behind the paper's tables.
         self.heads = heads
         self.activation = ACTIVATIONS.get(activation)
         self.query = nn.Linear(width, width)

@@ -35,6 +35,7 @@ class Layer(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         width, inner = config.width, config.feed_forward
+        # Differs from the paper: the norm comes before the attention, not after the sum; it learns sooner.
         self.norm = nn.LayerNorm(width)
         self.attention = Attention(width, config.heads, config.kv_heads, config.head_width, config.attention_dropout)
         self.dropout = nn.Dropout(config.dropout)
@@ -75,6 +76,8 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         self.slots = visible.shape[1]
+        # Differs from the paper: rotary positions in place of Transformer-XL's relative scores, which fused attention
+        # cannot take and which mean nothing between memory tokens that look at each other in both directions.
         self.rotary = Rotary(self.slots, config.heads + config.kv_heads, config.kv_heads, config.head_width)
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)

@@ -35,9 +35,10 @@ class Report:
     notes: tuple[str, ...]
 
 
-def write_report(runs: Sequence[Path], out: Path) -> Report:
+def write_report(runs: Sequence[Path | str], out: Path | str) -> Report:
     """Read run directories and write report.md, summary.json, index.html and the figures into a directory."""
-    summaries = read_runs(runs)
+    out = Path(out)
+    summaries = read_runs([Path(run) for run in runs])
     groups = experiments(summaries)
     tables = [table for group in groups for table in (score_table(group), cost_table(group)) if table]
     notes = _notes(summaries, groups)

@@ -6,14 +6,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from rate.nn.attention import Attention, Rotary
+from rate.nn.attention import Attention, Rotary, turn
 from rate.nn.transformer import Transformer, TransformerConfig
 
 WIDTH = 8
 
 
+def place(rotary: Rotary, x: Tensor, start: int) -> Tensor:
+    """Turn (B, L, heads, width) to the slots from `start` on."""
+    return turn(x, rotary(start, x.shape[1]))
+
+
 def score(rotary: Rotary, query: Tensor, key: Tensor, i: int, j: int) -> float:
-    return float((rotary(query.view(1, 1, 1, -1), i) * rotary(key.view(1, 1, 1, -1), j)).sum())
+    return float((place(rotary, query.view(1, 1, 1, -1), i) * place(rotary, key.view(1, 1, 1, -1), j)).sum())
 
 
 def test_rotary_scores_depend_on_the_signed_distance_only() -> None:
@@ -40,16 +45,16 @@ def test_rotary_turns_pairs_as_complex_numbers() -> None:
     angle = torch.arange(start, start + 5)[:, None] * 10_000.0 ** (-torch.arange(0, WIDTH, 2) / WIDTH)
     turned = pairs * torch.polar(torch.ones_like(angle), angle).to(pairs.dtype)[:, None]
     expected = torch.cat([turned.real, turned.imag], -1).float()
-    torch.testing.assert_close(rotary(x, start), expected, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(rotary(x, start).norm(dim=-1), x.norm(dim=-1))
+    torch.testing.assert_close(place(rotary, x, start), expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(place(rotary, x, start).norm(dim=-1), x.norm(dim=-1))
 
 
 def test_rotary_leaves_the_still_heads_as_they_are() -> None:
     torch.manual_seed(0)
     x = torch.randn(2, 5, 3, WIDTH)
-    turned = Rotary(20, 2, 1, WIDTH)(x, 4)
+    turned = place(Rotary(20, 2, 1, WIDTH), x, 4)
     assert torch.equal(turned[:, :, 2], x[:, :, 2])
-    assert torch.equal(turned[:, :, :2], Rotary(20, 2, 0, WIDTH)(x[:, :, :2], 4))
+    assert torch.equal(turned[:, :, :2], place(Rotary(20, 2, 0, WIDTH), x[:, :, :2], 4))
 
 
 def make(heads: int, kv_heads: int, dropout: float) -> tuple[Attention, Rotary]:
@@ -59,12 +64,13 @@ def make(heads: int, kv_heads: int, dropout: float) -> tuple[Attention, Rotary]:
 
 def plain_attention(layer: Attention, x: Tensor, start: int, bias: Tensor) -> Tensor:
     """Head by head: query head h reads the key head h // share."""
-    heads, groups, turn = layer.heads, layer.kv_heads, Rotary(20, 1, 0, WIDTH)
+    heads, groups, rotary = layer.heads, layer.kv_heads, Rotary(20, 1, 0, WIDTH)
     query, key, value = layer.qkv(x).unflatten(-1, (-1, WIDTH)).split((heads, groups, groups), 2)
     mixed = []
     for head in range(heads):
         group = [head // (heads // groups)]
-        scores = torch.einsum("bihd,bjhd->bij", turn(query[:, :, [head]], start), turn(key[:, :, group], start))
+        asked, offered = place(rotary, query[:, :, [head]], start), place(rotary, key[:, :, group], start)
+        scores = torch.einsum("bihd,bjhd->bij", asked, offered)
         mixed.append((scores / WIDTH**0.5 + bias).softmax(-1) @ value[:, :, group[0]])
     return torch.cat(mixed, -1)
 
@@ -74,7 +80,7 @@ def test_attention_is_multi_head_attention(heads: int, kv_heads: int) -> None:
     layer, rotary = make(heads, kv_heads, dropout=0.0)
     x = torch.randn(3, 7, 12)
     bias = torch.zeros(7, 7).masked_fill(torch.rand(7, 7).fill_diagonal_(0) > 0.6, float("-inf"))
-    mixed = layer.attend(*layer.project(x, rotary, 5), bias.repeat_interleave(heads // kv_heads, 0))
+    mixed = layer.attend(*layer.project(x, rotary(5, 7)), bias.repeat_interleave(heads // kv_heads, 0))
     torch.testing.assert_close(mixed, plain_attention(layer, x, 5, bias), rtol=1e-5, atol=1e-5)
 
 
@@ -84,7 +90,7 @@ def test_attention_dropout_acts_in_training_only(kv_heads: int) -> None:
     x = torch.randn(2, 6, 12)
 
     def run() -> Tensor:
-        return layer.attend(*layer.project(x, rotary, 0), torch.zeros(6 * 4 // kv_heads, 6))
+        return layer.attend(*layer.project(x, rotary(0, 6)), torch.zeros(6 * 4 // kv_heads, 6))
 
     assert not torch.equal(run(), run())
     layer.eval()
