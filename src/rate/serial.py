@@ -55,7 +55,7 @@ def _value(hint: Any, data: Any, resolve: Resolve) -> Any:
         return from_dict(hint, data, resolve)
     if typing.get_origin(hint) is tuple:
         return tuple(data)
-    if hint is float:
+    if hint is float or (float in typing.get_args(hint) and data is not None):
         return float(data)
     return data
 

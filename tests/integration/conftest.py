@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from integration.tiny import config
 
+from integration.tiny import config
 from rate.experiment import train_run
 
 torch.set_num_threads(1)
@@ -43,7 +43,6 @@ def run(finished: Path, tmp_path: Path) -> Path:
 def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """refused(words, *parts): exit code 2, one line that holds the parts, and no file is other than before."""
     from integration.tiny import files
-
     from rate.cli.main import main
 
     def check(words: list[str], *parts: str) -> str:

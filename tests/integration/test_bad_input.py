@@ -17,10 +17,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from integration.tiny import assert_same_run, config, files, words
 from safetensors.torch import load_file, save_file
 
 import rate.serial
+from integration.tiny import assert_same_run, config, files, words
 from rate.cli.main import main
 from rate.data.columns import crc32
 from rate.data.store import StoreWriter

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from integration.tiny import config
 
+from integration.tiny import config
 from rate.cli.main import main
 from rate.experiment import Run, load, prepare_data
 from rate.seeding import BLOCK, Purpose

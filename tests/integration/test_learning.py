@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from integration.tiny import config
 
+from integration.tiny import config
 from rate.config import RunConfig
 from rate.experiment import train_run
 

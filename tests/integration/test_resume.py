@@ -1,4 +1,4 @@
-"""A run that is killed, interrupted or finished goes on with --resume and ends bit for bit as if nothing had happened."""
+"""A run that is killed or interrupted goes on with --resume and ends, bit for bit, as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from integration.tiny import assert_same_run, files, metrics, words
 
+from integration.tiny import assert_same_run, files, metrics, words
 from rate.cli.main import main
 from rate.experiment import Run
 

@@ -96,7 +96,7 @@ def test_a_negative_seed(config: RunConfig) -> None:
 def test_json_that_is_no_configuration_names_the_file(config: RunConfig, change: Any) -> None:
     data = json.loads(json.dumps(config_to_json(config)))
     change(data)
-    with pytest.raises(CheckpointError, match="here/config.json"):
+    with pytest.raises(CheckpointError, match=r"here/config\.json"):
         config_from_json(data, "here/config.json")
 
 

@@ -1,4 +1,4 @@
-"""Imports point down: a file of one layer imports its own layer or lower ones, wherever in the file the import stands."""
+"""Imports point down: a file imports files of its own layer or of lower ones, inside of functions too."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ class Picture:
     size: tuple[int, ...] = ()
     scale: float = 1.0
     title: str | None = None
+    limit: float | None = None
     inner: Circle = field(default_factory=Circle)
 
 
@@ -56,8 +57,13 @@ def test_the_class_of_a_base_field_survives() -> None:
 
 @pytest.mark.parametrize("number", [0.1, 1e-300, math.inf, -math.inf, math.nan])
 def test_floats_are_exact(number: float) -> None:
-    found = round_trip(Picture(shape=Shape(), scale=number)).scale
-    assert found == number or (math.isnan(found) and math.isnan(number))
+    found = round_trip(Picture(shape=Shape(), scale=number, limit=number))
+    for value in (found.scale, found.limit):
+        assert value == number or (isinstance(value, float) and math.isnan(value) and math.isnan(number))
+
+
+def test_no_limit_stays_none() -> None:
+    assert round_trip(Picture(shape=Shape())).limit is None
 
 
 def test_a_missing_field_takes_its_default() -> None:

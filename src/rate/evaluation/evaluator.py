@@ -6,7 +6,6 @@ Reported episodes have seeds of their own; neither data nor checkpoint selection
 from __future__ import annotations
 
 import inspect
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -82,7 +82,7 @@ class Actor:
             taken = taken[None] if self._single else taken
             for cohort in self._cohorts:
                 if cohort.previous_action is not None:
-                    cohort.previous_action = taken[cohort.rows].to(cohort.previous_action.dtype)
+                    cohort.previous_action = taken[cohort.rows]
 
     def reset(self, rows: ArrayLike | None = None) -> None:
         """Begin new episodes: all, or the given rows of the batch (indices or a boolean mask)."""

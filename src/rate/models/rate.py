@@ -118,7 +118,10 @@ def divisor_below(window: int, wanted: int) -> int:
 
 
 def suggest_config(horizon: int, dense_reward: bool) -> RateConfig:
-    """The paper's recommendations for a new task: N = 3, K = T // 3, m = 5, one valve head, ReLU, cache rule."""
+    """The paper's recommendations for a new task: N = 3, K = T // 3, m = 5, one valve head, ReLU, cache rule.
+
+    Train it on windows of 3 x segment_len steps, the multiple of 3 at or below the horizon.
+    """
     if horizon < 3:
         raise ConfigError(f"a horizon of {horizon} steps cannot be cut into 3 segments; it must be at least 3")
     segment_len, memory_tokens, segments = horizon // 3, 5, 3
@@ -136,28 +139,33 @@ SEGMENTS = 3
 """N of the presets, the paper's recommendation."""
 
 
+def segment_of(window: int) -> int:
+    """K = window / 3, or the next smaller divisor of the window."""
+    return divisor_below(window, max(1, window // SEGMENTS))
+
+
 @MODELS.register("rate")
 def rate_preset(window: int, **fields: Any) -> RateConfig:
     """Memory with a valve."""
-    return RateConfig(**{"segment_len": max(1, window // SEGMENTS), **fields})
+    return RateConfig(**{"segment_len": segment_of(window), **fields})
 
 
 @MODELS.register("rmt")
 def rmt_preset(window: int, **fields: Any) -> RateConfig:
     """Memory without a valve; the standard decoder with feed-forward blocks."""
-    base = {"segment_len": max(1, window // SEGMENTS), "valve": "none", "feed_forward": 64}
-    return RateConfig(name="rmt", **{**base, **fields})
+    base = {"segment_len": segment_of(window), "valve": "none", "feed_forward": 64}
+    return RateConfig(**{"name": "rmt", **base, **fields})
 
 
 @MODELS.register("trxl")
 def trxl_preset(window: int, **fields: Any) -> RateConfig:
     """A cache as long as the window and no memory."""
-    base = {"segment_len": max(1, window // SEGMENTS), "valve": "none", "feed_forward": 64}
-    return RateConfig(name="trxl", **{**base, "memory_tokens": 0, "cache_tokens": 3 * window, **fields})
+    base = {"segment_len": segment_of(window), "valve": "none", "feed_forward": 64}
+    return RateConfig(**{"name": "trxl", **base, "memory_tokens": 0, "cache_tokens": 3 * window, **fields})
 
 
 @MODELS.register("dt")
 def dt_preset(window: int, **fields: Any) -> RateConfig:
     """One window, nothing carried."""
     base = {"segment_len": window, "valve": "none", "feed_forward": 64, "memory_tokens": 0, "sliding": True}
-    return RateConfig(name="dt", **{**base, **fields})
+    return RateConfig(**{"name": "dt", **base, **fields})

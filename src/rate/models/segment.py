@@ -97,6 +97,8 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         return SegmentState(memory=memory, cache=tuple(empty), cached=0, stream=None)
 
     def forward(self, segment: Segment, state: SegmentState) -> tuple[Output, SegmentState]:
+        if state.stream is not None:
+            raise ValueError("this state is in the middle of acting; `forward` starts at a segment's first step")
         slots, length = self.slots, len(segment)
         tokens = self.tokens(segment.observation, segment.return_to_go, segment.action)
         # Differs from the paper: a segment that is not complete writes no memory, in training as in acting.

@@ -97,7 +97,9 @@ class RegressionHead(Head):
         return torch.clamp(self._shaped(prediction), low, high)
 
     def to_env(self, action: Tensor) -> Array:
-        return action.cpu().numpy().astype(self.dtype, copy=False)
+        values: Array = action.cpu().numpy()
+        whole = np.issubdtype(self.dtype, np.integer)  # a cast alone would cut 2.99 to 2
+        return (values.round() if whole else values).astype(self.dtype, copy=False)
 
 
 def build_head(space: gym.Space[Any]) -> Head:

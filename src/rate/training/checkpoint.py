@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from rate.data.spaces import space_from_json, space_to_json
@@ -133,9 +133,10 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 def _load(path: Path, card: Mapping[str, Any]) -> dict[str, Tensor]:
     try:
-        if zlib.crc32(path.read_bytes()) != card["checksums"][path.name]:
+        content = path.read_bytes()
+        if zlib.crc32(content) != card["checksums"][path.name]:
             raise CheckpointError(f"{path} is damaged (its checksum differs); use another checkpoint of the run")
-        return load_file(path)
+        return load(content)  # not a map of the file: it is removed while the optimiser still uses the tensors
     except (OSError, SafetensorError) as reason:
         raise CheckpointError(f"{path} is damaged: {reason}") from None
 

@@ -176,10 +176,13 @@ def test_the_mode_and_the_random_state_are_left_as_they_were() -> None:
 
 
 def test_samples_are_a_function_of_the_seed() -> None:
-    one = judged(COUNTDOWN, COUNTDOWN.case(), sample=True)
-    torch.manual_seed(99)
-    assert judged(COUNTDOWN, COUNTDOWN.case(), sample=True) == one
-    assert judged(COUNTDOWN, COUNTDOWN.case()) != one
+    policy, found = policy_for(COUNTDOWN), []
+    for state, config in ((1, EvalConfig(sample=True)), (2, EvalConfig(sample=True)), (1, EvalConfig())):
+        torch.manual_seed(state)
+        evaluator = Evaluator(spec=COUNTDOWN, config=config)
+        found.append(evaluator.run(policy, COUNTDOWN.case(), checkpoint="last", step=0).records)
+    assert found[0] == found[1]
+    assert found[0] != found[2]
 
 
 def test_cases_are_read_from_text() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from integration.tiny import config
 
+from integration.tiny import config
 from rate.config import RunConfig
 from rate.envs import ENVS
 from rate.envs.spec import spaces_of

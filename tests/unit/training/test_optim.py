@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -53,7 +54,7 @@ def test_constant() -> None:
 @pytest.mark.parametrize("schedule", ["cosine", "linear"])
 def test_it_falls_to_the_floor_and_never_climbs_again(schedule: str) -> None:
     found = rates(schedule, upto=1000)
-    assert all(later <= sooner for sooner, later in zip(found[9:], found[10:], strict=False))
+    assert all(later <= sooner for sooner, later in pairwise(found[9:]))
     assert found[110:] == pytest.approx([0.2] * 890)
 
 
