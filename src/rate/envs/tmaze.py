@@ -232,6 +232,10 @@ class OracleOptions:
 
     def __post_init__(self) -> None:
         corridor_of(self.length)
+        numbers = {"segments": int, "loss_fraction": (int, float)}
+        for name, kind in numbers.items():
+            if not isinstance(getattr(self, name), kind):
+                raise ConfigError(f"tmaze expert: {name} must be a number, got {getattr(self, name)!r}")
         if self.lengths not in ("uniform", "exact"):
             raise ConfigError(f"tmaze expert: lengths must be 'uniform' or 'exact', got {self.lengths!r}")
         if not 0.0 <= self.loss_fraction <= 1.0:

@@ -160,7 +160,7 @@ def test_conversion_is_cached_until_the_source_changes(store: TrajectoryStore, r
     assert (load_minari(ID, tmp_path / "back").path / "card.json").stat().st_mtime_ns == stamp
     shutil.rmtree(root / ID)
     export_minari(store, ID, description="again")
-    with pytest.raises(DataError, match="another version .* delete it"):
+    with pytest.raises(DataError, match=r"another version .* delete it"):
         load_minari(ID, tmp_path / "back")
 
 

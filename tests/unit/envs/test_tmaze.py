@@ -365,6 +365,8 @@ def test_blocks_do_not_show_in_the_episodes() -> None:
         ({"lengths": "exact", "segments": 0}, "segments=0"),
         ({"segments": 3}, "needs lengths='exact'"),
         ({"loss_fraction": 1.5}, "loss_fraction must lie in"),
+        ({"loss_fraction": "a"}, "loss_fraction must be a number"),
+        ({"segments": "a"}, "segments must be a number"),
     ],
 )
 def test_bad_options_fail_at_the_call(options: dict[str, Any], message: str) -> None:
