@@ -130,7 +130,7 @@ def _same_config(run: RunDir, stored: Mapping[str, Any]) -> None:
 def _meta(config: RunConfig) -> dict[str, Any]:
     spec = ENVS.get(config.env.name)
     metric = "success_rate" if spec.success else "return"
-    return {"train_length": config.train.window, "axis": spec.axis, "metric": metric}
+    return {"train_length": config.train.window, "axis": spec.axis, "axis_unit": spec.axis_unit, "metric": metric}
 
 
 def _windows(config: RunConfig, store: TrajectoryStore) -> tuple[Windows, Windows | None]:
@@ -231,6 +231,7 @@ class Run:
     def _cost(self, result: CaseResult) -> dict[str, Any]:
         return {
             "case": result.case.name,
+            "evaluation": result.records[0].evaluation,
             "checkpoint": self.checkpoint,
             "step": self.step,
             "episodes": len(result.records),

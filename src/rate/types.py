@@ -131,6 +131,8 @@ class EpisodeRecord:
     """One evaluated episode: one line of eval.jsonl."""
 
     case: str
+    evaluation: str
+    """Which evaluation it belongs to: all episodes of one case that were run together share this mark."""
     seed: int
     episode_return: float
     length: int

@@ -84,6 +84,8 @@ class EnvSpec:
     """Episode return -> success; None where the environment has no notion of it."""
     axis: str | None = None
     """The tag that orders cases on the x axis of a figure."""
+    axis_unit: str | None = None
+    """The unit of that tag."""
 
 
 ENVS: Registry[EnvSpec] = Registry("environment")

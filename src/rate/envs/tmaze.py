@@ -232,9 +232,8 @@ class OracleOptions:
 
     def __post_init__(self) -> None:
         corridor_of(self.length)
-        numbers = {"segments": int, "loss_fraction": (int, float)}
-        for name, kind in numbers.items():
-            if not isinstance(getattr(self, name), kind):
+        for name in ("segments", "loss_fraction"):
+            if not isinstance(getattr(self, name), (int, float)):
                 raise ConfigError(f"tmaze expert: {name} must be a number, got {getattr(self, name)!r}")
         if self.lengths not in ("uniform", "exact"):
             raise ConfigError(f"tmaze expert: lengths must be 'uniform' or 'exact', got {self.lengths!r}")
@@ -350,6 +349,7 @@ ENVS.add(
         case=case,
         success=success,
         axis="length",
+        axis_unit="environment steps",
     ),
 )
 gym.register(id="rate/TMaze-v0", entry_point="rate.envs.tmaze:TMazeEnv")

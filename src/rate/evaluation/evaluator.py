@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import inspect
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from rate.data.windows import parse_options
@@ -117,26 +117,22 @@ class Evaluator:
                 steps += int(results[-1].lengths.max())
         env.close()
         policy.train(was_training)
+        mark = uuid.uuid4().hex[:12]
         records = [
-            self._record(case, int(seed), float(total), int(length), target, checkpoint, step)
+            EpisodeRecord(
+                case=case.name,
+                evaluation=mark,
+                seed=int(seed),
+                episode_return=float(total),
+                length=int(length),
+                success=bool(self.spec.success(float(total))) if self.spec.success else None,
+                target_return=target,
+                checkpoint=checkpoint,
+                step=step,
+                tags=case.tags,
+            )
             for chunk, result in zip(chunks, results, strict=True)
             for seed, total, length in zip(chunk, result.returns, result.lengths, strict=True)
         ]
         seconds = time.perf_counter() - began
         return CaseResult(case=case, records=records, seconds=seconds, env_steps=steps, batch=len(chunks[0]))
-
-    def _record(
-        self, case: EvalCase, seed: int, total: float, length: int, target: float, checkpoint: str, step: int
-    ) -> EpisodeRecord:
-        success = self.spec.success(total) if self.spec.success else None
-        return EpisodeRecord(
-            case=case.name,
-            seed=seed,
-            episode_return=total,
-            length=length,
-            success=None if success is None else bool(success),
-            target_return=float(np.float64(target)),
-            checkpoint=checkpoint,
-            step=step,
-            tags=case.tags,
-        )

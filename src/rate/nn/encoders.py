@@ -19,14 +19,14 @@ from rate.types import Spaces, Tree
 class VectorEncoder(nn.Module):
     """Box or MultiBinary of any shape, flattened, through one linear map (the paper's encoder for vectors)."""
 
-    def __init__(self, shape: tuple[int, ...], width: int) -> None:
+    def __init__(self, shape: tuple[int, ...], width: int, scale: float = 1.0) -> None:
         super().__init__()
-        self.axes = len(shape)
+        self.axes, self.scale = len(shape), scale
         self.linear = nn.Linear(int(np.prod(shape)), width)
 
     def forward(self, x: Tensor) -> Tensor:
         lead = x.shape[: x.dim() - self.axes]
-        encoded: Tensor = self.linear(x.reshape(*lead, -1).to(self.linear.weight.dtype))
+        encoded: Tensor = self.linear(x.reshape(*lead, -1).to(self.linear.weight.dtype) / self.scale)
         return encoded
 
 
@@ -97,7 +97,8 @@ def _is_image(space: gym.spaces.Box) -> bool:
 def build_encoder(space: gym.Space[Any], width: int) -> nn.Module:
     """The encoder of a space."""
     if isinstance(space, gym.spaces.Box):
-        return ImageEncoder(space.shape, width) if _is_image(space) else VectorEncoder(space.shape, width)
+        scale = 255.0 if space.dtype == np.uint8 else 1.0  # pixels, as the image encoder scales them
+        return ImageEncoder(space.shape, width) if _is_image(space) else VectorEncoder(space.shape, width, scale)
     if isinstance(space, gym.spaces.MultiBinary):
         return VectorEncoder(space.shape, width)
     if isinstance(space, gym.spaces.Discrete):
