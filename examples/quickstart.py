@@ -18,7 +18,7 @@ def commands(out: str, extra: list[str]) -> list[list[str]]:
     runs = {model: f"{out}/{model}" for model in ("rate", "dt")}
     one = ["--threads", "1"]  # the matrices are small: a second thread costs more than it brings
     trained = [["train", f"tmaze/{model}", "--out", run, "--resume", *one, *extra] for model, run in runs.items()]
-    evaluated = [["eval", run, *one] for run in runs.values()]
+    evaluated = [["eval", run, "--skip-done", *one] for run in runs.values()]
     return [*trained, *evaluated, ["report", *runs.values(), "--out", f"{out}/report"]]
 
 

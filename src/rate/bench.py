@@ -5,7 +5,6 @@ Seconds depend on the machine and its load; the ratios of one run are what can b
 
 from __future__ import annotations
 
-import resource
 import statistics
 import subprocess
 import sys
@@ -189,16 +188,21 @@ def measure_training(name: str, repeats: int, recompute: bool) -> Figures:
         began = time.process_time()
         step()
         times.append(time.process_time() - began)
-    seconds = min(times)
+    seconds, peak = min(times), _peak_mib()
     return {
         "cpu_seconds_per_step": seconds,
         "steps_per_cpu_second": 1 / seconds,
-        "peak_mib": _peak_mib(),
-        "peak_above_start_mib": _peak_mib() - before,
+        "peak_mib": peak,
+        "peak_above_start_mib": None if peak is None or before is None else peak - before,
     }
 
 
-def _peak_mib() -> float:
+def _peak_mib() -> float | None:
+    """The most memory that this process has held; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return None
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return used / (1024 * 1024 if sys.platform == "darwin" else 1024)
 

@@ -5,8 +5,10 @@ A recipe returns one; the command line edits it; the run directory keeps it.
 
 from __future__ import annotations
 
+import types
+import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -48,23 +50,65 @@ class RunConfig:
     """Seed of weights, dropout and the order of the data."""
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise ConfigError(f"seed is {self.seed}; it must not be negative")
+        check_seed("seed", self.seed)
+        check_seed("eval.seed", self.eval.seed)
         MODELS.get(self.model.name)
         OBJECTIVES.get(self.train.objective)
         cases_of(ENVS.get(self.env.name), self.eval.cases)
         self.model.check_window(self.train.window)
 
 
+def check_seed(name: str, seed: int) -> None:
+    """Seeds are those that every generator takes."""
+    if not 0 <= seed < 2**63:
+        raise ConfigError(f"{name} is {seed}; it must not be negative, and below 2**63")
+
+
 def edit(config: T, changes: Mapping[str, Any]) -> T:
-    """A copy with other values: edit(config, {"seed": 1, "model.memory_tokens": 5})."""
-    nested: dict[str, dict[str, Any]] = {}
+    """A copy with other values: edit(config, {"seed": 1, "model.width": 32, "train": {"steps": 5}}).
+
+    A whole part comes first, then what is changed in it: edit(config, {"model": other, "model.width": 32}).
+    """
+    known, hints = [item.name for item in fields(config)], typing.get_type_hints(type(config))
     values: dict[str, Any] = {}
+    inside: dict[str, dict[str, Any]] = {}
     for name, value in changes.items():
         head, _, rest = name.partition(".")
-        check_names([head], [item.name for item in fields(config)], f"field of {type(config).__name__}:")
-        (nested.setdefault(head, {}) if rest else values)[rest or head] = value
-    return replace(config, **values, **{head: edit(getattr(config, head), inner) for head, inner in nested.items()})
+        check_names([head], known, f"field of {type(config).__name__}:")
+        if rest or isinstance(value, Mapping):
+            inside.setdefault(head, {}).update({rest: value} if rest else value)
+        else:
+            values[head] = _typed(head, value, hints[head])
+    for head, inner in inside.items():
+        part = values.get(head, getattr(config, head))
+        if not is_dataclass(part):
+            raise ConfigError(f"{head} of {type(config).__name__} is one value; it has no fields to change")
+        values[head] = edit(typing.cast("DataclassInstance", part), inner)
+    return replace(config, **values)
+
+
+def _typed(name: str, value: Any, hint: Any) -> Any:
+    """The value, if it is of the type; a list will do for a tuple, and one text for a tuple of texts."""
+    if typing.get_origin(hint) is tuple and isinstance(value, (str, list)):
+        value = (value,) if isinstance(value, str) else tuple(value)
+    if not _fits(value, hint):
+        expected = str(hint) if typing.get_origin(hint) else getattr(hint, "__name__", str(hint))
+        raise ConfigError(f"{name} is {value!r}; it must be of type {expected.replace('typing.', '')}")
+    return value
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(_fits(value, argument) for argument in arguments)
+    if origin is typing.Literal:
+        return value in arguments
+    if origin is tuple:
+        each = arguments[:1] * len(value) if arguments[1:] == (...,) and isinstance(value, tuple) else arguments
+        return isinstance(value, tuple) and len(value) == len(each) and all(map(_fits, value, each))
+    if hint in (int, float):
+        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+    return not isinstance(hint, type) or isinstance(value, hint)
 
 
 def config_to_json(config: RunConfig) -> dict[str, Any]:

@@ -6,6 +6,7 @@ A field that is declared with a base class is tagged with the class that it hold
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -19,6 +20,9 @@ from rate.errors import CheckpointError, RateError
 
 T = TypeVar("T")
 Resolve = Callable[[str], type[Any]]
+
+FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}  # Windows may have no quota
+FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def to_dict(value: Any) -> Any:
@@ -74,6 +78,30 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
+    _sync_directory(path.parent)
+
+
+def _sync_directory(path: Path) -> None:
+    """A move lasts when its directory is on disk; only POSIX lets a directory be opened for that."""
+    if os.name != "posix":
+        return
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def disk_message(path: Path, reason: OSError, doing: str = "write") -> str:
+    """One line for what a disk can refuse, with what to do."""
+    if reason.errno in FULL:
+        advice = "the disk is full; free some space or choose another directory"
+    elif reason.errno in FORBIDDEN:
+        advice = "permission denied; choose another directory or change its permissions"
+    else:
+        advice = f"{reason.strerror or reason}; choose another directory"
+    return f"cannot {doing} {path}: {advice}"
 
 
 def write_json(path: Path, value: Any) -> None:

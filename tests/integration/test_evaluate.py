@@ -12,7 +12,8 @@ import pytest
 
 from integration.tiny import config
 from rate.cli.main import main
-from rate.experiment import Run, load, prepare_data
+from rate.experiment import Run, load
+from rate.experiment.data import prepare_data
 from rate.seeding import BLOCK, Purpose
 
 
@@ -40,7 +41,18 @@ def test_every_episode_is_recorded(run: Path, capsys: pytest.CaptureFixture[str]
     assert main(["eval", str(run), "--checkpoint", "best", "--episodes", "1"]) == 0
     episodes, evaluations = lines(run / "eval.jsonl"), lines(run / "evaluations.jsonl")
     assert [line["case"] for line in episodes] == ["length=12"] * 5 + ["length=15"] * 5 + ["length=9"]
-    fields = {"case", "seed", "episode_return", "length", "success", "target_return", "checkpoint", "step", "tags"}
+    fields = {
+        "case",
+        "evaluation",
+        "seed",
+        "episode_return",
+        "length",
+        "success",
+        "target_return",
+        "checkpoint",
+        "step",
+        "tags",
+    }
     assert all(line.keys() == fields for line in episodes)
     assert len({line["seed"] for line in episodes}) == 5
     assert [(line["case"], line["episodes"], line["batch"]) for line in evaluations] == [
@@ -74,7 +86,7 @@ def test_no_evaluated_episode_was_collected(run: Path) -> None:
 def test_the_batch_changes_nothing(run: Path) -> None:
     for batch in (1, 3, 8):
         assert main(["eval", str(run), "--batch", str(batch)]) == 0
-    episodes = lines(run / "eval.jsonl")
+    episodes = [{**line, "evaluation": None} for line in lines(run / "eval.jsonl")]
     assert episodes[:8] == episodes[8:16] == episodes[16:]
 
 

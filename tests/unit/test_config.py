@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rate.config import RunConfig, config_from_json, config_to_json, differences
+from rate.config import RunConfig, config_from_json, config_to_json, differences, edit
 from rate.errors import CheckpointError, ConfigError, RateError, UnknownNameError
 from rate.recipes import RECIPES, recipe
 
@@ -75,9 +75,12 @@ def test_what_cannot_work_is_refused_when_it_is_made(
         replace(config, **{part: replace(getattr(config, part), **changes)})
 
 
-def test_a_negative_seed(config: RunConfig) -> None:
-    with pytest.raises(ConfigError, match="seed is -1"):
-        replace(config, seed=-1)
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_a_seed_that_no_generator_takes(config: RunConfig, seed: int) -> None:
+    with pytest.raises(ConfigError, match=f"seed is {seed}"):
+        replace(config, seed=seed)
+    with pytest.raises(ConfigError, match=rf"eval\.seed is {seed}"):
+        replace(config, eval=replace(config.eval, seed=seed))
 
 
 @pytest.mark.parametrize(
@@ -108,3 +111,59 @@ def test_differences_are_named_by_field(config: RunConfig) -> None:
     assert differences(one, other) == ["model.width", "seed", "train.clip"]
     assert differences(one, one) == []
     assert differences(one, [1]) == [""]
+
+
+# ---------------------------------------------------------------------------------------------------------- edit
+
+
+def test_edit_takes_dots_and_mappings(config: RunConfig) -> None:
+    changed = edit(config, {"seed": 1, "train": {"steps": 5}, "train.batch_size": 2, "model.width": 32})
+    assert (changed.seed, changed.train.steps, changed.train.batch_size) == (1, 5, 2)
+    assert changed.model == replace(config.model, width=32)
+    assert edit(config, {}) == config
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_edit_takes_a_whole_part_before_what_is_in_it(config: RunConfig, turned: bool) -> None:
+    model = replace(config.model, layers=1)
+    changes = list({"model": model, "model.width": 32}.items())
+    assert edit(config, dict(changes[::-1] if turned else changes)).model == replace(model, width=32)
+
+
+def test_edit_of_a_tuple(config: RunConfig) -> None:
+    assert edit(config, {"eval.cases": "length=9"}).eval.cases == ("length=9",)
+    assert edit(config, {"eval.cases": ["length=9", "length=12"]}).eval.cases == ("length=9", "length=12")
+    assert edit(config, {"train.betas": [0.5, 0]}).train.betas == (0.5, 0)
+    assert edit(config, {"train.bptt_segments": None, "train.clip": 2}).train.clip == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("train.steps", "5"),
+        ("train.steps", 5.0),
+        ("train.steps", True),
+        ("train.steps", None),
+        ("train.bptt_segments", 1.5),
+        ("train.clip", "1"),
+        ("train.clip", False),
+        ("train.recompute", 1),
+        ("train.schedule", "warm"),
+        ("train.betas", (0.9,)),
+        ("train.betas", 0.9),
+        ("eval.cases", (9,)),
+        ("model", 3),
+        ("model.width.x", 1),
+        ("seed", {"x": 1}),
+        ("seed", "0"),
+    ],
+)
+def test_edit_refuses_other_types(config: RunConfig, name: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=name.removesuffix(".x").split(".")[-1]):
+        edit(config, {name: value})
+
+
+def test_edit_of_an_unknown_field(config: RunConfig) -> None:
+    for changes in ({"trian.steps": 1}, {"train": {"stepz": 1}}, {"train.stepz": 1}):
+        with pytest.raises(UnknownNameError):
+            edit(config, changes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -136,3 +137,19 @@ def test_files_that_are_missing(tmp_path: Path) -> None:
         read_json(tmp_path / "a")
     with pytest.raises(CheckpointError, match="cannot be read"):
         read_json(tmp_path)
+
+
+def test_the_directory_is_synced_and_need_not_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    genuine, synced = os.fsync, list[bool]()
+
+    def fsync(handle: int) -> None:
+        directory = stat.S_ISDIR(os.fstat(handle).st_mode)
+        synced.append(directory)
+        if directory:
+            raise OSError(22, "Invalid argument")
+        genuine(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_atomically(tmp_path / "a", "new")
+    assert (tmp_path / "a").read_text() == "new"
+    assert synced == ([False, True] if os.name == "posix" else [False])

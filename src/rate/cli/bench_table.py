@@ -20,11 +20,17 @@ def _table(title: str, part: dict[str, Any]) -> Table:
     table = Table("figure", "value", title=title)
     for name, value in part.items():
         for row, number in _rows(name, value):
-            table.add_row(row, f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}")
+            table.add_row(row, _shown(number))
     return table
 
 
-def _rows(name: str, value: Any) -> list[tuple[str, float]]:
+def _shown(number: float | None) -> str:
+    if number is None:
+        return "-"
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
+
+
+def _rows(name: str, value: Any) -> list[tuple[str, float | None]]:
     if isinstance(value, dict):
         return [row for key, inner in value.items() for row in _rows(f"{name} {key}", inner)]
-    return [(name.replace("_", " "), float(value))]
+    return [(name.replace("_", " "), None if value is None else float(value))]

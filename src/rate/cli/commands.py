@@ -13,17 +13,18 @@ from typing import Annotated, Any, Literal
 import tyro
 from rich.table import Table
 
-from rate.cli.console import OUT, bar
+from rate.cli.console import OUT, bar, note
 from rate.cli.parse import set_threads
+from rate.config import check_seed
 from rate.data.collect import collect as collect_data
-from rate.data.collect import dataset_name
 from rate.data.minari import export_minari
 from rate.data.open import open_data
 from rate.data.windows import parse_options
 from rate.envs import ENVS
 from rate.envs.spec import CollectRequest
+from rate.errors import ConfigError
 from rate.evaluation.evaluator import CaseResult
-from rate.experiment import Run, data_root
+from rate.experiment import Run, collect_once, data_root
 from rate.models import MODELS
 from rate.nn.memory import VALVES
 from rate.objectives import OBJECTIVES
@@ -74,11 +75,12 @@ def collect(
         out: Directory to make; by default one under $RATE_DATA or ./data, named after the request.
         json: Print JSON.
     """
+    check_seed("--seed", seed)
     spec = ENVS.get(env)
     request = CollectRequest(episodes=episodes, seed=seed, kwargs=parse_options(set))
-    path = out or data_root() / dataset_name(spec, request)
     with bar("collecting", episodes) as progress:
-        store = collect_data(spec, request, path, progress.on_episode)
+        path = out or collect_once(spec, request, progress.on_episode)
+        store = collect_data(spec, request, path, progress.on_episode) if out else open_data(path, data_root())
     if json:
         return print_json({"path": str(path), "episodes": len(store), "steps": int(store.lengths.sum())})
     OUT.print(f"{len(store)} episodes, {int(store.lengths.sum())} steps in {path}")
@@ -134,6 +136,7 @@ def evaluate(
     checkpoint: str = "last",
     seed: int | None = None,
     target_return: float | None = None,
+    skip_done: bool = False,
     device: str = "cpu",
     threads: int = 0,
     json: bool = False,
@@ -141,13 +144,14 @@ def evaluate(
     """Evaluate a run and record every episode in it.
 
     Args:
-        run: Run directory.
+        run: Run directory, or one checkpoint directory (then nothing is recorded).
         set: Arguments of the environment for one case, as name=value[,name=value]; repeat for more cases.
         episodes: Per case; None: as the run's configuration says.
         batch: Episodes in lock-step; None: as the run's configuration says.
         checkpoint: last, best or step_N.
         seed: Seed of the episodes; None: as the run's configuration says.
         target_return: Return to ask for; None: the one that each case names.
+        skip_done: Skip cases of which this checkpoint has as many episodes recorded.
         device: Where to run: auto, cpu, cuda, mps.
         threads: CPU threads; 0: as many as torch takes.
         json: Print JSON.
@@ -157,7 +161,12 @@ def evaluate(
     asked: dict[str, Any] = {"episodes": episodes, "batch": batch, "seed": seed, "target_return": target_return}
     chosen = replace(loaded.config.eval, **{name: value for name, value in asked.items() if value is not None})
     with bar("evaluating") as progress:
-        results = loaded.evaluate(set, config=chosen, on_step=progress.on_env_step)
+        results = loaded.evaluate(set, config=chosen, skip_done=skip_done, on_step=progress.on_env_step)
+    if loaded.alone:
+        note(f"{run} is a checkpoint on its own; nothing is recorded")
+    skipped = len(loaded.cases(set, chosen)) - len(results)
+    if skipped:
+        note(f"{skipped} case(s) skipped: recorded already")
     print_json([case_row(result) for result in results]) if json else OUT.print(case_table(results))
 
 
@@ -195,15 +204,17 @@ def report(runs: tyro.conf.Positional[tuple[Path, ...]], *, out: Path = Path("re
     """
     made = write_report(runs, out)
     if json:
-        return print(made.summary.read_text())
+        return print(made.summary.read_text(encoding="utf-8"))
     print(made.table)
-    for note in made.notes:
-        print(f"note: {note}")
+    for line in made.notes:
+        print(f"note: {line}")
     print(f"\n{made.page}")
 
 
-def doctor(*, json: bool = False) -> None:
+def doctor(*, json: bool = False) -> int:
     """Check this installation: versions, devices, extras, writable places, one training step.
+
+    The exit code is 1 if something is bad.
 
     Args:
         json: Print JSON.
@@ -212,10 +223,11 @@ def doctor(*, json: bool = False) -> None:
 
     findings = diagnose()
     if json:
-        return print_json([asdict(finding) for finding in findings])
-    for finding in findings:
+        print_json([asdict(finding) for finding in findings])
+    for finding in [] if json else findings:
         mark = {"ok": "[green]ok[/green]", "absent": "[yellow]--[/yellow]", "bad": "[red]bad[/red]"}[finding.state]
         OUT.print(f"{mark:>20}  {finding.what}: {finding.detail}")
+    return int(any(finding.state == "bad" for finding in findings))
 
 
 def bench(*, json: Path | None = None, quick: bool = False) -> None:
@@ -229,6 +241,10 @@ def bench(*, json: Path | None = None, quick: bool = False) -> None:
     from rate.cli.bench_table import print_bench
     from rate.serial import write_json
 
+    if json is not None:
+        json.parent.mkdir(parents=True, exist_ok=True)
+        if json.is_dir():
+            raise ConfigError(f"{json} is a directory; give a file for --json")
     with bar("measuring") as progress:
         figures = run_bench(quick=quick, on_progress=progress.to)
     print_bench(figures)

@@ -22,6 +22,11 @@ OUT = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty()
 ERR = Console(stderr=True, highlight=False)
 
 
+def note(text: str) -> None:
+    """What the user should know besides the result, in one line of standard error."""
+    print(f"note: {text}", file=sys.stderr)
+
+
 class RateColumn(ProgressColumn):
     """Units per second."""
 

@@ -1,6 +1,7 @@
 """The `rate` command: finds the command, runs it, and tells a user's mistake in one line.
 
-Exit codes: 0 done, 2 the user can put it right, 130 interrupted (and saved where there was something to save).
+Exit codes: 0 done, 1 the doctor found something bad, 2 the user can put it right, 130 interrupted (and saved where
+there was something to save).
 """
 
 from __future__ import annotations
@@ -9,25 +10,26 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from rate.errors import ConfigError, RateError
+from rate.errors import RateError
 from rate.registry import Registry
 from rate.training.signals import Interrupted
 
-Command = Callable[[Sequence[str]], None]
+Command = Callable[[Sequence[str]], int | None]
+"""The words after its name -> its exit code; None: 0."""
 
 
-def _plain(function: Callable[..., None], prog: str) -> Command:
+def _plain(function: Callable[..., int | None], prog: str) -> Command:
     from rate.cli.parse import parse
 
     return lambda args: parse(_deferred(function), args, prog)()
 
 
-def _deferred(function: Callable[..., None]) -> Callable[..., Callable[[], None]]:
+def _deferred(function: Callable[..., int | None]) -> Callable[..., Callable[[], int | None]]:
     """Parsing and running apart, so that what a command prints is not caught with what the parser says."""
     import functools
 
     @functools.wraps(function)
-    def later(*args: object, **kwargs: object) -> Callable[[], None]:
+    def later(*args: object, **kwargs: object) -> Callable[[], int | None]:
         return lambda: function(*args, **kwargs)
 
     later.__annotations__ = {**function.__annotations__, "return": object}
@@ -35,11 +37,11 @@ def _deferred(function: Callable[..., None]) -> Callable[..., Callable[[], None]
 
 
 def _group(commands: Registry[Command], prog: str) -> Command:
-    def run(args: Sequence[str]) -> None:
+    def run(args: Sequence[str]) -> int | None:
         if not args or args[0] in ("-h", "--help"):
             print(f"usage: {prog} {{{','.join(commands.names())}}} ...")
-            return
-        commands.get(args[0])(args[1:])
+            return 0
+        return commands.get(args[0])(args[1:])
 
     return run
 
@@ -54,7 +56,7 @@ def build() -> Registry[Command]:
     table: Registry[Command] = Registry("command")
     table.add("data", _group(data, "rate data"))
     table.add("train", train)
-    named: dict[str, Callable[..., None]] = {
+    named: dict[str, Callable[..., int | None]] = {
         "list": c.list_names,
         "collect": c.collect,
         "eval": c.evaluate,
@@ -96,8 +98,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     try:
-        build().get(words[0])(words[1:])
-        return 0
+        return build().get(words[0])(words[1:]) or 0
     except RateError as error:
         print(f"rate: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
@@ -117,6 +118,3 @@ def entry() -> None:
     code = main()
     sys.stdout.flush()
     os._exit(code) if code == 130 else sys.exit(code)
-
-
-__all__ = ["ConfigError", "entry", "main"]

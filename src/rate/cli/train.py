@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rate.cli.console import OUT, bar
+from rate.cli.console import OUT, bar, note
 from rate.cli.parse import parse, set_threads
 from rate.config import RunConfig, config_from_json
 from rate.errors import ConfigError
@@ -44,7 +44,13 @@ def train(args: Sequence[str]) -> None:
     config = chosen.config
     with bar("training", config.train.steps) as progress:
         run = train_run(
-            config, chosen.out, resume=chosen.resume, on_episode=progress.on_episode, on_step=progress.on_step
+            config,
+            chosen.out,
+            resume=chosen.resume,
+            command=["rate", "train", *args],
+            on_episode=progress.on_episode,
+            on_step=progress.on_step,
+            on_note=note,
         )
     if chosen.json:
         print(json.dumps({"run": str(run.path), "step": run.step, "parameters": run.policy.parameter_count()}))
@@ -90,7 +96,7 @@ def _take(args: list[str], name: str) -> str | None:
         key, equals, value = text.partition("=")
         if key != name:
             continue
-        if not equals and index + 1 >= len(args):
+        if not equals and (index + 1 >= len(args) or args[index + 1].startswith("--")):
             raise ConfigError(f"{name} needs a value")
         value = value if equals else args[index + 1]
         del args[index : index + (1 if equals else 2)]

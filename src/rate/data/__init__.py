@@ -1,9 +1,9 @@
 """Data: trajectories on disk, where they come from, and the windows that training reads.
 
-`collect` or `open_data` give a `TrajectoryStore`; `Windows` cuts it into batches.
+`collect.collect` or `open_data` give a `TrajectoryStore`; `Windows` cuts it into batches.
 """
 
-from rate.data.collect import collect, dataset_name
+from rate.data.collect import dataset_name
 from rate.data.minari import export_minari, load_minari
 from rate.data.open import open_data
 from rate.data.returns import returns_to_go
@@ -16,7 +16,6 @@ __all__ = [
     "StoreWriter",
     "TrajectoryStore",
     "Windows",
-    "collect",
     "dataset_name",
     "export_minari",
     "load_minari",

@@ -5,7 +5,6 @@ A tree {"a": x, "b": (y, z)} under the prefix `p` has the columns `p.a`, `p.b.0`
 
 from __future__ import annotations
 
-import errno
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -18,14 +17,13 @@ import gymnasium as gym
 import numpy as np
 
 from rate.errors import DataError
+from rate.serial import disk_message
 from rate.types import Array, Tree
 
 Form = Any
 """The form of a tree as JSON: null for a leaf, {"dict": [[key, form], ...]} or {"tuple": [form, ...]}."""
 
 CRC_CHUNK = 1 << 22
-FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
-FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def tree_form(tree: Tree) -> Form:
@@ -152,10 +150,4 @@ def disk_errors(path: Path, doing: str = "write") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in FULL:
-            advice = "the disk is full; free some space or choose another directory"
-        elif error.errno in FORBIDDEN:
-            advice = "permission denied; choose another directory or change its permissions"
-        else:
-            advice = f"{error.strerror or error}; choose another directory"
-        raise DataError(f"cannot {doing} {path}: {advice}") from error
+        raise DataError(disk_message(path, error, doing)) from error

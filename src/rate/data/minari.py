@@ -1,4 +1,6 @@
-"""Minari data sets in and out, without loss. Nothing is ever downloaded.
+"""Minari data sets in and out. Nothing is ever downloaded.
+
+Every step is kept without loss. Infos that are not one row per observation are left out, and the card names them.
 
 Minari is a format of exchange here: training reads the packed columns that `load_minari` makes once.
 """
@@ -97,8 +99,9 @@ def load_minari(source: str, path: Path | str) -> TrajectoryStore:
         options={**ours.get("options", {}), "source": stamp, **_env_spec(metadata)},
         generator=ours.get("generator") or f"Minari {data.spec.dataset_id}",
     )
+    writer.dropped_infos.update(ours.get("dropped_infos", ()))
     with writer:
-        for trajectory in _trajectories(data, writer.spaces, source):
+        for trajectory in _trajectories(data, writer.spaces, source, writer.dropped_infos):
             writer.add(trajectory)
     return TrajectoryStore.open(path, check=False)
 
@@ -114,7 +117,8 @@ def _fingerprint(directory: Path) -> dict[str, list[int]]:
     return {str(path.relative_to(directory)): [path.stat().st_size, path.stat().st_mtime_ns] for path in files}
 
 
-def _trajectories(data: Any, spaces: Spaces, source: str) -> Iterator[Trajectory]:
+def _trajectories(data: Any, spaces: Spaces, source: str, dropped: set[str]) -> Iterator[Trajectory]:
+    """The episodes, with the infos that columns can hold; the names of the others go to `dropped`."""
     names: set[str] | None = None
     for index in range(data.total_episodes):
         with _minari_errors(f"cannot read episode {index} of the Minari data set {source}"):
@@ -123,6 +127,7 @@ def _trajectories(data: Any, spaces: Spaces, source: str) -> Iterator[Trajectory
             trajectory = _trajectory(episode, metadata, spaces)
         if names is None:
             names = _storable_infos(trajectory)
+        dropped |= trajectory.infos.keys() - names
         infos = {name: value for name, value in trajectory.infos.items() if name in names}
         yield Trajectory(**{**vars(trajectory), "infos": infos})
 
@@ -230,7 +235,8 @@ def _free_target(dataset_id: str) -> Path:
 
 def _own_metadata(store: TrajectoryStore) -> dict[str, Any]:
     keys = ("environment", "options", "generator")
-    return {**{key: store.card[key] for key in keys}, "spaces": spaces_to_json(store.spaces)}
+    head = {key: store.card[key] for key in keys}
+    return {**head, "dropped_infos": store.card.get("dropped_infos", []), "spaces": spaces_to_json(store.spaces)}
 
 
 def _check_names(store: TrajectoryStore) -> None:

@@ -44,7 +44,7 @@ class DataConfig:
     options: tuple[str, ...] = ()
     """Options of the expert, each as name=value."""
     seed: int = 0
-    """Seed of the collected episodes, of the split and of the order of the windows."""
+    """Seed of the collected episodes and of the split; the order of the windows follows the seed of the run."""
     start: Start = "first"
     """Where a window starts in an episode that is longer: "first" always at step 0, "random" anywhere."""
     validation_fraction: float = 0.1
@@ -97,8 +97,18 @@ def split_episodes(episodes: int, validation_fraction: float, seed: int) -> tupl
     return np.sort(order[held_out:]), np.sort(order[:held_out])
 
 
+def _check_excess(length: int, longest: int) -> None:
+    """Some excess is needed, since a window is a multiple of the segment; twice the data is a mistake."""
+    if length >= 2 * longest:
+        found = f"train.window = {length} but the longest episode has {longest} steps"
+        raise ConfigError(f"{found}; lower train.window or use longer episodes")
+
+
 class Windows:
-    """Windows of `length` steps, one per episode and epoch, padded with zeros at the end."""
+    """Windows of `length` steps, one per episode and epoch.
+
+    Past the end of an episode its last step is repeated, since zero need not lie in a space; the mask tells.
+    """
 
     def __init__(
         self,
@@ -115,6 +125,9 @@ class Windows:
             raise DataError("no episode to take windows from; collect more or lower data.validation_fraction")
         if length < 1:
             raise ConfigError(f"the length of a window must be positive, got {length}")
+        self.longest = int(store.lengths.max())
+        """Steps of the longest episode of the whole store, so that a held-out part is judged alike."""
+        _check_excess(length, self.longest)
         self.store, self.length, self.start, self.seed = store, length, start, seed
         self._lengths = store.lengths[self.ids]
         self._form = space_form(store.spaces.observation)
@@ -156,13 +169,11 @@ class Windows:
     def _gather(self, items: Ids, starts: Ids) -> Segment:
         steps = starts[:, None] + self._steps
         mask = steps < self._lengths[items][:, None]
-        # Padding reads the last real step, so that every index exists, and is zeroed afterwards.
         steps = np.minimum(steps, self._lengths[items][:, None] - 1)
         ids = self.ids[items]
         rows = self.store.first_step[ids][:, None] + steps
         observation_rows = rows + self.store.episode_in_shard[ids][:, None]
-        shards = self.store.shard_of[ids]
-        read = _Reader(self.store, shards, mask)
+        read = _Reader(self.store, self.store.shard_of[ids])
         action = read("actions", rows).astype(self._action_dtype, copy=False)
         return_to_go = self._return_to_go[self._return_start[items][:, None] + steps] * mask
         return Segment(
@@ -176,21 +187,14 @@ class Windows:
 class _Reader:
     """Reads the rows of one batch from whichever shards hold them."""
 
-    def __init__(self, store: TrajectoryStore, shards: Ids, mask: NDArray[np.bool_]) -> None:
-        self._store, self._shards, self._padding = store, shards, ~mask
-        self._used = np.unique(shards)
+    def __init__(self, store: TrajectoryStore, shards: Ids) -> None:
+        self._store, self._shards, self._used = store, shards, np.unique(shards)
 
     def __call__(self, name: str, rows: Ids) -> Array:
-        """(B, T, ...) with zeros where the mask is false."""
+        """(B, T, ...), a copy."""
+        column: Array = self._store.shards[self._used[0]].columns[name]
         if len(self._used) == 1:
-            values: Array = self._store.shards[self._used[0]].columns[name][rows]
-        else:
-            values = self._from_several(name, rows)
-        values[self._padding] = np.zeros((), dtype=values.dtype)
-        return values
-
-    def _from_several(self, name: str, rows: Ids) -> Array:
-        column = self._store.shards[self._used[0]].columns[name]
+            return np.take(column, rows, axis=0)
         values = np.empty((*rows.shape, *column.shape[1:]), dtype=column.dtype)
         for shard in self._used:
             chosen = self._shards == shard

@@ -6,7 +6,6 @@ A data set without its card does not exist, so an interrupted writer never leave
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from rate.data.columns import ColumnFile, Form, crc32, disk_errors, sync_directo
 from rate.data.returns import suffix_sums
 from rate.data.spaces import spaces_to_json
 from rate.errors import DataError
+from rate.serial import write_json
 from rate.types import Array, Spaces, Trajectory
 
 FORMAT = "rate-trajectories"
@@ -91,6 +91,8 @@ class StoreWriter:
         self._limits = (shard_steps, shard_bytes)
         self._layout = {name: row_layout(space) for name, space in leaf_spaces(spaces).items()}
         self._infos: Form = {"dict": []}
+        self.dropped_infos = set[str]()
+        """Names of infos that the source holds and that were left out; whoever leaves them out adds them."""
         self._lengths, self._returns, self._seeds = list[int](), list[float](), list[int]()
         self._done: list[dict[str, Any]] = []
         self._shard: ShardFiles | None = None
@@ -153,7 +155,8 @@ class StoreWriter:
         with disk_errors(self.path):
             assert self._shard is not None
             self._done.append(self._shard.commit())
-            write_card(self.path, self._card())
+            write_json(self.path / CARD, self._card())
+            sync_directory(self.path)
 
     def _undo(self) -> None:
         """Remove what this writer made, and nothing else."""
@@ -170,10 +173,10 @@ class StoreWriter:
         return {
             "format": FORMAT,
             "version": VERSION,
-            "name": self.path.name,
             **self._head,
             "spaces": spaces_to_json(self.spaces),
             "infos": self._infos,
+            "dropped_infos": sorted(self.dropped_infos),
             "episodes": len(self._lengths),
             "steps": sum(self._lengths),
             "returns": _statistics(self._returns),
@@ -194,18 +197,3 @@ def _json_values(head: dict[str, Any]) -> dict[str, Any]:
 def _statistics(values: list[Any]) -> dict[str, float]:
     array = np.array(values, dtype=np.float64)
     return {name: float(getattr(array, name)()) for name in ("min", "mean", "max", "std")}
-
-
-def write_card(path: Path, card: Mapping[str, Any]) -> None:
-    """Write card.json at once or not at all."""
-    hidden = path / f".{CARD}.tmp"
-    try:
-        with hidden.open("w", encoding="utf-8") as file:
-            json.dump(card, file, indent=1, allow_nan=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(hidden, path / CARD)
-        sync_directory(path)
-    except BaseException:
-        hidden.unlink(missing_ok=True)
-        raise

@@ -5,7 +5,7 @@ Finished episodes leave the batch when half of it has finished, so that none is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rate.envs.spec import BatchEnv
 from rate.models.actor import Actor
-from rate.types import Array
+from rate.types import Array, tree_map
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +68,6 @@ def rollout(
             keep = np.flatnonzero(progress.alive)
             actor.keep(keep)
             env.select(keep)
-            observation = _select(observation, keep)
+            observation = tree_map(lambda leaf, at=keep: leaf[at], observation)
             progress.rows, progress.alive = progress.rows[keep], progress.alive[keep]
     return Episodes(returns=progress.returns, lengths=progress.lengths)
-
-
-def _select(observation: Mapping[str, Array] | Array, keep: NDArray[np.int64]) -> object:
-    from rate.types import tree_map
-
-    return tree_map(lambda leaf: leaf[keep], observation)

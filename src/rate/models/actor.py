@@ -5,7 +5,7 @@ Rows of a batch may be reset at different times; rows at the same step of their 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium as gym
@@ -75,14 +75,20 @@ class Actor:
     @torch.inference_mode()
     def observe(self, reward: ArrayLike, action: ArrayLike | None = None) -> None:
         """The reward that followed; `action` where another action than the advised one was taken."""
-        received = torch.as_tensor(np.asarray(reward, np.float32), device=self.policy.device)
-        self._return_to_go = self._return_to_go - received.reshape(-1) / self.return_scale
+        self._return_to_go = self._return_to_go - self._rewards(reward) / self.return_scale
         if action is not None:
             taken = torch.as_tensor(np.asarray(action), device=self.policy.device)
             taken = taken[None] if self._single else taken
             for cohort in self._cohorts:
                 if cohort.previous_action is not None:
                     cohort.previous_action = taken[cohort.rows]
+
+    def _rewards(self, reward: ArrayLike) -> Tensor:
+        """One reward per row; a number will do where there is one row."""
+        received, size = np.asarray(reward, np.float32), len(self._return_to_go)
+        if received.shape != (size,) and not received.size == size == 1:
+            raise ConfigError(f"rewards of shape {received.shape} were given to an actor of {size}; give one for each")
+        return torch.as_tensor(received.reshape(-1), device=self.policy.device)
 
     def reset(self, rows: ArrayLike | None = None) -> None:
         """Begin new episodes: all, or the given rows of the batch (indices or a boolean mask)."""
@@ -92,7 +98,7 @@ class Actor:
         with torch.inference_mode():
             chosen = np.zeros(len(self._return_to_go), bool)
             chosen[np.asarray(rows)] = True
-            self._split(torch.as_tensor(~chosen, device=self.policy.device))
+            self._drop(torch.as_tensor(~chosen, device=self.policy.device))
             new = torch.as_tensor(np.flatnonzero(chosen), device=self.policy.device)
             if len(new):
                 self._return_to_go[new] = self.target_return / self.return_scale
@@ -104,16 +110,16 @@ class Actor:
             kept = torch.as_tensor(rows, device=self.policy.device)
             place = torch.full((len(self._return_to_go),), -1, device=self.policy.device)
             place[kept] = torch.arange(len(kept), device=self.policy.device)
-            self._split(place >= 0)
+            self._drop(place >= 0)
             self._cohorts = [self._renumbered(cohort, place) for cohort in self._cohorts]
             self._return_to_go = self._return_to_go[kept]
 
     def _renumbered(self, cohort: Cohort, place: Tensor) -> Cohort:
         rows, order = place[cohort.rows].sort()
-        return Cohort(rows=rows, state=cohort.take(order).state, previous_action=cohort.take(order).previous_action)
+        return replace(cohort.take(order), rows=rows)
 
-    def _split(self, keep: Tensor) -> None:
-        """Drop the rows for which `keep` is false."""
+    def _drop(self, keep: Tensor) -> None:
+        """Go on without the rows for which `keep` is false."""
         taken = [cohort.take(keep[cohort.rows].nonzero()[:, 0]) for cohort in self._cohorts]
         self._cohorts = [cohort for cohort in taken if len(cohort.rows)]
 

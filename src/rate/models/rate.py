@@ -5,6 +5,7 @@ RMT has no valve and no cache, TrXL has a cache and no memory, DT has neither an
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,8 +59,8 @@ class RateConfig(ModelConfig):
             if getattr(self, field) < 1:
                 raise ConfigError(f"model.{field} is {getattr(self, field)}; it must be at least 1")
         for field in ("memory_tokens", "cache_tokens", "feed_forward", "memory_noise"):
-            if getattr(self, field) < 0:
-                raise ConfigError(f"model.{field} is {getattr(self, field)}; it must not be negative")
+            if not 0 <= getattr(self, field) < math.inf:
+                raise ConfigError(f"model.{field} is {getattr(self, field)}; it must be finite and not negative")
         for field in ("dropout", "attention_dropout"):
             if not 0 <= getattr(self, field) < 1:
                 raise ConfigError(f"model.{field} is {getattr(self, field)}; it must be at least 0 and below 1")

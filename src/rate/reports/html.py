@@ -12,17 +12,17 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from rate.reports.curves import Panel, learning_panels
-from rate.reports.methods import METHODS
+from rate.reports.methods import HORIZON_BAND, METHODS
 from rate.reports.plots import Styles, axis_title, horizon, learning_panel, metric_title, model_styles, render
 from rate.reports.runs import RunSummary
 from rate.reports.scores import Experiment
 from rate.reports.style import CSS
-from rate.reports.tables import NOT_EVALUATED, Table, format_interval
+from rate.reports.tables import NOT_EVALUATED, Table, format_score
 
 NUMBER = r"-?[\d.]+"
 CELL = re.compile(
     rf"(?P<value>{NUMBER}) (?P<bounds>\[{NUMBER}, {NUMBER}\]|± {NUMBER})"
-    rf"(?: \((?P<runs>\d+ runs:) (?P<spread>{NUMBER} ± {NUMBER})\))?"
+    rf"(?: \((?P<runs>\d+ runs:) (?P<spread>{NUMBER} ± {NUMBER}), (?P<least>min {NUMBER})\))?"
 )
 
 
@@ -75,7 +75,8 @@ def _notes(notes: Sequence[str]) -> str:
 
 
 def _table(table: Table) -> str:
-    header = "".join(f"<th scope='col'>{escape(cell)}</th>" for cell in table.header)
+    # Many cases fit side by side if `length=9600` may break.
+    header = "".join(f"<th scope='col'>{escape(cell).replace('=', '=<wbr>')}</th>" for cell in table.header)
     rows = "".join(_table_row(row) for row in table.rows)
     label = escape(table.caption)
     return (
@@ -97,15 +98,14 @@ def _table_cell(cell: str) -> str:
     if found is None:
         return escape(cell)
     return found["value"] + "".join(
-        f"<small>{found[name]}</small>" for name in ("bounds", "runs", "spread") if found[name]
+        f"<small>{found[name]}</small>" for name in ("bounds", "runs", "spread", "least") if found[name]
     )
 
 
 def _horizon_figure(experiment: Experiment, experiments: Sequence[Experiment]) -> str:
     wide, narrow = (_drawn_horizon(experiment, experiments, width) for width in (7.2, 4.4))
     alt = f"{metric_title(experiment)} against {axis_title(experiment)} in {experiment.env}. {_score_words(experiment)}"
-    spread = "Wilson 95 % interval" if experiment.metric == "success_rate" else "one standard error"
-    caption = f"Band and bars: {spread}. Models stand slightly beside each other so that equal scores stay visible."
+    caption = f"{HORIZON_BAND} Models stand slightly beside each other so that equal scores stay visible."
     return (
         f"<figure class='wide'><picture><source media='(max-width: 40rem)' srcset='{narrow}'>"
         f"<img src='{wide}' alt='{escape(alt)}'></picture><figcaption>{caption}</figcaption></figure>"
@@ -123,7 +123,7 @@ def _score_words(experiment: Experiment) -> str:
     return " ".join(
         f"{model.model}: "
         + ", ".join(
-            f"{case} {format_interval(model.scores[case].pooled, experiment.metric)}"
+            f"{case} {format_score(model.scores[case], experiment.metric)}"
             for case in experiment.cases
             if case in model.scores
         )
@@ -153,8 +153,7 @@ def _curve_figure(panel: Panel, styles: Styles, env: str) -> str:
 
 def _run_details(run: RunSummary) -> str:
     config = escape(json.dumps(run.config, indent=2, ensure_ascii=False, default=str))
-    commands = escape("\n".join(run.commands))
-    shown = f"<p>Commands</p><pre><code>{commands}</code></pre>" if commands else ""
+    shown = f"<p>Command</p><pre><code>{escape(run.command)}</code></pre>" if run.command else ""
     steps = sorted({case.step for case in run.cases})
     evaluated = f"evaluated at step {', '.join(map(str, steps))}" if steps else "not evaluated"
     about = f"{run.model}, {run.env}, seed {run.seed}, recipe {run.config.get('recipe', 'not named')}, {evaluated}"

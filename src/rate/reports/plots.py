@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import matplotlib
@@ -20,12 +20,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 
 from rate.evaluation.statistics import Interval
 from rate.reports.curves import Panel, learning_panels
-from rate.reports.scores import Experiment
+from rate.reports.scores import CaseScore, Experiment, ModelScores
 
 # Yellow is last: on white it is the hardest to see.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
-UNITS = {"length": "environment steps", "horizon": "environment steps", "size": "cells"}
 Point: TypeAlias = tuple[float, Interval]
 Styles: TypeAlias = dict[str, tuple[str, str]]
 INK, GRID = "#333333", "#dddddd"
@@ -91,9 +90,8 @@ def render(figure: Figure, kind: str) -> bytes:
 def axis_title(experiment: Experiment) -> str:
     """`Length (environment steps)`."""
     axis = experiment.axis or ""
-    unit = experiment.axis_unit or UNITS.get(axis, "")
     name = axis.replace("_", " ").capitalize()
-    return f"{name} ({unit})" if unit else name
+    return f"{name} ({experiment.axis_unit})" if experiment.axis_unit else name
 
 
 def metric_title(experiment: Experiment) -> str:
@@ -139,9 +137,10 @@ def _draw_horizon(axes: Axes, experiment: Experiment, styles: Styles) -> None:
         axes.set_xscale("log")
     shown = [model for model in experiment.models if any(case in model.scores for case in known)]
     for at, model in enumerate(shown):
-        points = [(value, model.scores[case].pooled) for case, value in known.items() if case in model.scores]
-        shift = at - (len(shown) - 1) / 2
-        _draw_scores(axes, _aside(points, shift, log), styles[model.model])
+        places = _aside(known, at - (len(shown) - 1) / 2, log)
+        _draw_runs(axes, places, model, styles[model.model][0])
+        points = [(places[case], _drawn(model.scores[case], experiment)) for case in known if case in model.scores]
+        _draw_scores(axes, points, styles[model.model])
     if experiment.metric == "success_rate":
         axes.set_ylim(-0.04, 1.04)
     _axis_ticks(axes, sorted(set(known.values())), log)
@@ -153,13 +152,32 @@ def _draw_horizon(axes: Axes, experiment: Experiment, styles: Styles) -> None:
     axes.set_title(title, loc="left", color=INK, fontsize=10, pad=20)  # above the label of the training length
 
 
-def _aside(points: Sequence[Point], shift: float, log: bool) -> list[Point]:
-    """Points a little to one side, so that models of equal score do not hide each other."""
-    low, high = points[0][0], points[-1][0]
+def _aside(values: Mapping[str, float], shift: float, log: bool) -> dict[str, float]:
+    """Places a little to one side, so that models of equal score do not hide each other."""
+    low, high = min(values.values()), max(values.values())
     if log:
         factor = math.exp(0.006 * shift * (math.log(high / low) or 1.0))
-        return [(value * factor, interval) for value, interval in points]
-    return [(value + 0.006 * shift * (high - low), interval) for value, interval in points]
+        return {case: value * factor for case, value in values.items()}
+    return {case: value + 0.006 * shift * (high - low) for case, value in values.items()}
+
+
+def _drawn(score: CaseScore, experiment: Experiment) -> Interval:
+    """The spread over runs where there are several; pooled episodes would hide it."""
+    spread = score.over_runs
+    if spread is None:
+        return score.pooled
+    if experiment.metric != "success_rate":
+        return spread
+    return Interval(spread.value, max(0.0, spread.low), min(1.0, spread.high))
+
+
+def _draw_runs(axes: Axes, places: Mapping[str, float], model: ModelScores, colour: str) -> None:
+    """A thin line for each of several runs."""
+    for run in model.runs if len(model.runs) > 1 else ():
+        cases = [case for case in places if case in model.scores and run.name in model.scores[case].by_run]
+        values = [model.scores[case].by_run[run.name] for case in cases]
+        (line,) = axes.plot([places[case] for case in cases], values, color=colour, linewidth=0.8, alpha=0.35)
+        line.set(marker=".", markersize=4, markeredgewidth=0)
 
 
 def _draw_scores(axes: Axes, points: Sequence[Point], style: tuple[str, str]) -> None:

@@ -5,7 +5,6 @@ Every file is written whole or not at all, so a report can be rebuilt while some
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +12,13 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from rate.errors import CheckpointError
-from rate.reports.files import write_atomic
 from rate.reports.html import render_page
 from rate.reports.methods import METHODS
 from rate.reports.plots import horizon, learning_curves, render
 from rate.reports.runs import RunSummary, read_runs
 from rate.reports.scores import Experiment, experiments, pooling_notes
 from rate.reports.tables import Table, cost_table, escape_markdown, score_table, summary_rows
+from rate.serial import write_atomically, write_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +44,14 @@ def write_report(runs: Sequence[Path | str], out: Path | str) -> Report:
     title = f"Report: {', '.join(group.env for group in groups)}"
     _make_directory(out)
     figures = _write_figures(out, groups)
-    page = render_page(groups, tables, notes, title)
-    rows = json.dumps(summary_rows(summaries), indent=2, ensure_ascii=False, allow_nan=False)
+    markdown, summary, page = (out / name for name in ("report.md", "summary.json", "index.html"))
+    write_atomically(markdown, _markdown(title, tables, notes, figures))
+    write_json(summary, summary_rows(summaries))
+    write_atomically(page, render_page(groups, tables, notes, title))
     return Report(
-        markdown=write_atomic(out / "report.md", _markdown(title, tables, notes, figures)),
-        summary=write_atomic(out / "summary.json", rows + "\n"),
-        page=write_atomic(out / "index.html", page),
+        markdown=markdown,
+        summary=summary,
+        page=page,
         figures=figures,
         table="\n\n".join(table.to_markdown() for table in tables),
         notes=tuple(notes),
@@ -81,7 +82,9 @@ def _write_figure(out: Path, name: str, figure: Figure | None) -> list[Path]:
         for path in paths:
             path.unlink(missing_ok=True)
         return []
-    return [write_atomic(path, render(figure, path.suffix[1:])) for path in paths]
+    for path in paths:
+        write_atomically(path, render(figure, path.suffix[1:]))
+    return paths
 
 
 def _markdown(title: str, tables: Sequence[Table], notes: Sequence[str], figures: Sequence[Path]) -> str:

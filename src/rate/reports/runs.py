@@ -10,11 +10,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rate.errors import CheckpointError
-from rate.reports.files import read_json, read_jsonl, read_optional_json
+from rate.reports.files import read_jsonl, read_object, read_optional_object
 from rate.types import EpisodeRecord
+
+EvaluationKey: TypeAlias = tuple[str, str, str, int]
+"""Case, mark of the evaluation, checkpoint, step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +65,8 @@ class RunSummary:
     """The tag that orders the cases."""
     axis_unit: str
     train_length: float | None
-    commands: tuple[str, ...]
+    command: str
+    """What started it, as a shell takes it; empty where that was not written down."""
     notes: tuple[str, ...]
     """What a reader of the numbers should know about the files."""
 
@@ -79,7 +83,7 @@ def read_run(path: Path, *, need_evaluation: bool = False) -> RunSummary:
     cases, notes = _last_evaluations(records, costs)
     cut = [name for name, is_cut in (("metrics.jsonl", metrics_cut), ("eval.jsonl", eval_cut)) if is_cut]
     notes += [f"the last line of {name} is cut off and was left out" for name in cut]
-    meta = read_optional_json(path / "meta.json")
+    meta = read_optional_object(path / "meta.json")
     return RunSummary(
         path=path,
         name=path.resolve().name,
@@ -93,7 +97,7 @@ def read_run(path: Path, *, need_evaluation: bool = False) -> RunSummary:
         axis=meta.get("axis") or _infer_axis(cases),
         axis_unit=str(meta.get("axis_unit") or ""),
         train_length=_number(meta.get("train_length")),
-        commands=_commands(meta, read_optional_json(path / "environment.json")),
+        command=_command(read_optional_object(path / "environment.json").get("command")),
         notes=tuple(notes),
     )
 
@@ -113,7 +117,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} does not exist or is not a directory")
     if not (path / "config.json").is_file():
         raise CheckpointError(f"{path} is not a run directory: it has no config.json")
-    return read_json(path / "config.json")
+    return read_object(path / "config.json")
 
 
 def _lookup(config: Mapping[str, Any], path: Path, *keys: str) -> Any:
@@ -136,6 +140,7 @@ def _record(line: Mapping[str, Any], path: Path) -> EpisodeRecord:
     try:
         record = EpisodeRecord(
             case=str(line["case"]),
+            evaluation=str(line.get("evaluation") or ""),
             seed=int(line["seed"]),
             episode_return=float(line["episode_return"]),
             length=int(line["length"]),
@@ -155,17 +160,18 @@ def _record(line: Mapping[str, Any], path: Path) -> EpisodeRecord:
 def _last_evaluations(
     records: Sequence[EpisodeRecord], costs: Sequence[Mapping[str, Any]]
 ) -> tuple[tuple[CaseResult, ...], list[str]]:
-    groups: dict[tuple[str, str, int], list[EpisodeRecord]] = {}
-    newest: dict[str, tuple[str, str, int]] = {}
+    groups: dict[EvaluationKey, list[EpisodeRecord]] = {}
+    newest: dict[str, EvaluationKey] = {}
     for record in records:
-        key = (record.case, record.checkpoint, record.step)
+        # Older files have no mark; there, evaluations of one checkpoint cannot be told apart.
+        key = (record.case, record.evaluation, record.checkpoint, record.step)
         groups.setdefault(key, []).append(record)
         newest[record.case] = key
     results, repeated = [], 0
     for case, key in newest.items():
         kept = _newest_of_each_seed(groups[key])
         repeated += len(groups[key]) - len(kept)
-        results.append(CaseResult(case=case, checkpoint=key[1], step=key[2], records=kept, cost=_cost(key, costs)))
+        results.append(CaseResult(case=case, checkpoint=key[2], step=key[3], records=kept, cost=_cost(key, costs)))
     note = f"{repeated} episodes that a later evaluation repeated with the same seed were left out"
     return tuple(results), [note] if repeated else []
 
@@ -176,9 +182,9 @@ def _newest_of_each_seed(records: Sequence[EpisodeRecord]) -> tuple[EpisodeRecor
     return tuple(kept.values())
 
 
-def _cost(key: tuple[str, str, int], lines: Sequence[Mapping[str, Any]]) -> Cost | None:
+def _cost(key: EvaluationKey, lines: Sequence[Mapping[str, Any]]) -> Cost | None:
     for line in reversed(lines):
-        if (line.get("case"), line.get("checkpoint"), line.get("step")) == key:
+        if (line.get("case"), line.get("evaluation") or "", line.get("checkpoint"), line.get("step")) == key:
             threads = _number(line.get("threads"))
             numbers = [_number(line.get(name)) for name in ("seconds", "env_steps", "ms_per_step", "batch")]
             seconds, env_steps, ms_per_step, batch = (math.nan if value is None else value for value in numbers)
@@ -208,14 +214,8 @@ def _infer_axis(cases: Sequence[CaseResult]) -> str | None:
     return candidates[0] if len(candidates) == 1 else None
 
 
-def _commands(*sources: Mapping[str, Any]) -> tuple[str, ...]:
-    """`command` is a string or a list of arguments, `commands` a list of strings."""
-    found: list[str] = []
-    for source in sources:
-        command = source.get("command") or []
-        found += [command] if isinstance(command, str) else [shlex.join(map(str, command))]
-        found += [str(item) for item in source.get("commands") or ()]
-    return tuple(dict.fromkeys(filter(None, found)))
+def _command(arguments: Any) -> str:
+    return shlex.join(map(str, arguments)) if isinstance(arguments, list) else ""
 
 
 def _number(value: Any) -> float | None:

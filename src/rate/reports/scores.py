@@ -1,4 +1,4 @@
-"""Scores of runs, and of models: runs of one model in one environment are seeds of one experiment.
+"""Scores of runs, and of models: runs of one configuration in one environment are seeds of one experiment.
 
 Episodes of all seeds are pooled for the interval; the spread between the seeds is kept beside it.
 """
@@ -6,15 +6,12 @@ Episodes of all seeds are pooled for the interval; the spread between the seeds 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from rate.evaluation.statistics import Interval, mean_sem, wilson_interval
+from rate.reports.grouping import by_configuration
 from rate.reports.runs import CaseResult, RunSummary
 from rate.types import EpisodeRecord
-
-NOT_THE_EXPERIMENT = frozenset({"seed", "out", "run_dir", "device"})
-"""Configuration that may differ between runs that are pooled."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +19,8 @@ class CaseScore:
     """A model in one case, over the episodes of all its runs."""
 
     episodes: int
-    runs: int
+    by_run: Mapping[str, float]
+    """Name of a run to its value."""
     pooled: Interval
     over_runs: Interval | None
     """Mean and standard error of the values of the single runs; None for one run."""
@@ -30,9 +28,10 @@ class CaseScore:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelScores:
-    """One model in one environment."""
+    """One configuration of a model in one environment."""
 
     model: str
+    """The name of the model, with what is special to this configuration if there are several."""
     runs: tuple[RunSummary, ...]
     scores: Mapping[str, CaseScore]
 
@@ -67,7 +66,7 @@ class Experiment:
 
 
 def experiments(runs: Sequence[RunSummary]) -> list[Experiment]:
-    """The runs by environment and model, both in the order in which they come first."""
+    """The runs by environment and configuration, both in the order in which they come first."""
     return [_experiment(env, [run for run in runs if run.env == env]) for env in _ordered(run.env for run in runs)]
 
 
@@ -80,33 +79,26 @@ def estimate(records: Iterable[EpisodeRecord], metric: str) -> Interval:
 
 
 def pooling_notes(experiment: Experiment) -> list[str]:
-    """What makes pooled runs something other than seeds of one configuration."""
-    notes = []
-    for model in experiment.models:
-        flat = [dict(_flatten(run.config)) for run in model.runs]
-        keys = sorted({key for config in flat for key in config})
-        differing = [key for key in keys if len({repr(config.get(key)) for config in flat}) > 1]
-        beyond = [key for key in differing if key.rsplit(".", 1)[-1] not in NOT_THE_EXPERIMENT]
-        if beyond:
-            names = ", ".join(beyond)
-            notes.append(f"{experiment.env}: pooled runs of {model.model} differ in more than the seed: {names}")
-        if len({run.seed for run in model.runs}) < len(model.runs):
-            notes.append(f"{experiment.env}: pooled runs of {model.model} share a seed")
-    return notes
+    """What makes pooled runs something other than one run per seed."""
+    return [
+        f"{experiment.env}: pooled runs of {model.model} share a seed"
+        for model in experiment.models
+        if len({run.seed for run in model.runs}) < len(model.runs)
+    ]
 
 
 def _experiment(env: str, runs: Sequence[RunSummary]) -> Experiment:
     evaluated = [run for run in runs if run.cases]
     metric = "success_rate" if all(run.metric == "success_rate" for run in evaluated) else "return_mean"
     axis = next((run.axis for run in evaluated if run.axis), None)
-    names = _ordered(run.model for run in runs)
+    groups = by_configuration(runs)
     return Experiment(
         env=env,
         metric=metric,
         axis=axis,
         axis_unit=next((run.axis_unit for run in runs if run.axis_unit), ""),
         cases=_ordered_cases(evaluated, axis),
-        models=tuple(_model_scores(name, [run for run in runs if run.model == name], metric) for name in names),
+        models=tuple(_model_scores(label, group, metric) for label, group in groups.items()),
     )
 
 
@@ -119,31 +111,24 @@ def _ordered_cases(runs: Sequence[RunSummary], axis: str | None) -> dict[str, fl
 
 
 def _model_scores(model: str, runs: Sequence[RunSummary], metric: str) -> ModelScores:
-    by_case: dict[str, list[CaseResult]] = {}
+    by_case: dict[str, dict[str, CaseResult]] = {}
     for run in runs:
         for case in run.cases:
-            by_case.setdefault(case.case, []).append(case)
+            by_case.setdefault(case.case, {})[run.name] = case
     scores = {name: _case_score(results, metric) for name, results in by_case.items()}
-    return ModelScores(model=model, runs=tuple(runs), scores=scores)
+    return ModelScores(model=model, runs=tuple(replace(run, model=model) for run in runs), scores=scores)
 
 
-def _case_score(results: Sequence[CaseResult], metric: str) -> CaseScore:
-    records = [record for result in results for record in result.records]
-    values = [estimate(result.records, metric).value for result in results]
+def _case_score(results: Mapping[str, CaseResult], metric: str) -> CaseScore:
+    records = [record for result in results.values() for record in result.records]
+    by_run = {name: estimate(result.records, metric).value for name, result in results.items()}
     return CaseScore(
         episodes=len(records),
-        runs=len(results),
+        by_run=by_run,
         pooled=estimate(records, metric),
-        over_runs=mean_sem(values) if len(values) > 1 else None,
+        over_runs=mean_sem(list(by_run.values())) if len(by_run) > 1 else None,
     )
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
-
-
-def _flatten(config: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    if not isinstance(config, Mapping):
-        return [(prefix, config)]
-    dot = f"{prefix}." if prefix else ""
-    return [pair for key, value in config.items() for pair in _flatten(value, f"{dot}{key}")]

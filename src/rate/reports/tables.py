@@ -1,6 +1,6 @@
 """The tables of a report: one row per run and case for machines, one row per model for people.
 
-A cell reads `rate [low, high]` with the Wilson 95 % interval, or `mean ± SEM` for returns.
+A cell reads `rate [low, high]` with the Wilson 95 % interval, or `mean ± SEM` for returns; several runs add their own.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def score_table(experiment: Experiment) -> Table:
 def cost_table(experiment: Experiment) -> Table | None:
     """One row per model and batch size; None where no run says what its evaluation cost."""
     rows = tuple(row for model in experiment.models for row in _cost_rows(model))
-    header = ("Model", "Batch", "Threads", "ms per environment step", "Environment steps", "Total time")
+    header = ("Model", "Batch", "Threads", "ms per step of the batch", "Steps", "Total time")
     caption = f"{experiment.env}: cost of acting, all evaluated cases together"
     return Table(caption=caption, header=header, rows=rows) if rows else None
 
@@ -78,6 +78,15 @@ def format_interval(interval: Interval, metric: str) -> str:
     if metric == "success_rate":
         return f"{value} [{format_number(interval.low)}, {format_number(interval.high)}]"
     return f"{value} ± {format_number(interval.high - interval.value)}"
+
+
+def format_score(score: CaseScore, metric: str) -> str:
+    """`0.50 [0.40, 0.60] (2 runs: 0.50 ± 0.10, min 0.40)`; one run has no brackets at the end."""
+    pooled = format_interval(score.pooled, metric)
+    if score.over_runs is None:
+        return pooled
+    spread, least = format_interval(score.over_runs, "return_mean"), format_number(min(score.by_run.values()))
+    return f"{pooled} ({len(score.by_run)} runs: {spread}, min {least})"
 
 
 def format_number(value: float) -> str:
@@ -109,17 +118,8 @@ def _score_row(model: ModelScores, cases: Sequence[str], metric: str) -> tuple[s
     runs = str(len(model.runs))
     if 0 < model.evaluated < len(model.runs):
         runs = f"{len(model.runs)} ({model.evaluated} evaluated)"
-    cells = [_score_cell(model.scores.get(case), metric) for case in cases]
+    cells = [format_score(model.scores[case], metric) if case in model.scores else NOT_EVALUATED for case in cases]
     return (model.model, runs, _episode_range(model), *(cells or [NOT_EVALUATED]))
-
-
-def _score_cell(score: CaseScore | None, metric: str) -> str:
-    if score is None:
-        return NOT_EVALUATED
-    pooled = format_interval(score.pooled, metric)
-    if score.over_runs is None:
-        return pooled
-    return f"{pooled} ({score.runs} runs: {format_interval(score.over_runs, 'return_mean')})"
 
 
 def _episode_range(model: ModelScores) -> str:

@@ -34,7 +34,7 @@ class Checkpoint:
 
     weights: dict[str, Tensor]
     training: dict[str, Tensor]
-    """Optimiser, objective and random state, each under its own prefix."""
+    """Optimiser, objective and random state, each under its own prefix; empty where it was not asked for."""
     step: int
     progress: dict[str, Any]
     """What the trainer remembers besides: best validation loss, patience."""
@@ -104,22 +104,14 @@ def resolve_checkpoint(root: Path, name: str) -> Path:
     return root / target
 
 
-def load_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint; damaged, foreign and other-version ones are told apart."""
-    if not (path / CARD).is_file():
-        raise CheckpointError(f"{path} is not a checkpoint of rate: it holds no {CARD}")
-    card = read_json(path / CARD)
-    if not isinstance(card, dict) or card.get("format") != FORMAT:
-        raise CheckpointError(f"{path} is not a checkpoint of rate")
-    if card.get("version") != VERSION:
-        raise CheckpointError(
-            f"{path} is a checkpoint of version {card.get('version')}; this rate reads version {VERSION}"
-        )
+def load_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
+    """Read a checkpoint, with what only `training` needs or without it; what cannot be read is told apart."""
+    card = _read_card(path)
     try:
         spaces = Spaces(**{name: space_from_json(card["spaces"][name]) for name in ("observation", "action")})
         return Checkpoint(
             weights=_load(path / WEIGHTS, card),
-            training=_load(path / TRAINING, card),
+            training=_load(path / TRAINING, card) if training else {},
             step=int(card["step"]),
             progress=dict(card["progress"]),
             config=card["config"],
@@ -129,6 +121,20 @@ def load_checkpoint(path: Path) -> Checkpoint:
         raise CheckpointError(f"{path / CARD} is damaged: {reason} is missing") from None
     except (TypeError, ValueError, DataError) as reason:
         raise CheckpointError(f"{path / CARD} is damaged: {reason}") from None
+
+
+def _read_card(path: Path) -> dict[str, Any]:
+    """The card of a checkpoint: damaged, foreign and other-version ones are told apart."""
+    if not (path / CARD).is_file():
+        raise CheckpointError(f"{path} is not a checkpoint of rate: it holds no {CARD}")
+    card = read_json(path / CARD)
+    if not isinstance(card, dict) or card.get("format") != FORMAT:
+        raise CheckpointError(f"{path} is not a checkpoint of rate")
+    if card.get("version") != VERSION:
+        raise CheckpointError(
+            f"{path} is a checkpoint of version {card.get('version')}; this rate reads version {VERSION}"
+        )
+    return card
 
 
 def _load(path: Path, card: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -154,7 +160,7 @@ def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
 
 
-def with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def without_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors under a prefix, without it."""
     start = f"{prefix}."
     return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}

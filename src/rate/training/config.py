@@ -5,8 +5,9 @@ Everything is counted in optimiser steps.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from rate.errors import ConfigError
 
@@ -54,13 +55,32 @@ class TrainConfig:
     evaluate_episodes: int = 20
 
     def __post_init__(self) -> None:
-        for field in ("window", "steps", "batch_size", "log_every", "validate_every", "checkpoint_every"):
+        self._check_counts()
+        self._check_optimizer()
+        for field, known in (("schedule", Schedule), ("precision", Precision)):
+            if getattr(self, field) not in get_args(known):
+                raise self._error(field, f"be one of {', '.join(get_args(known))}")
+
+    def _check_counts(self) -> None:
+        counts = ("window", "steps", "batch_size", "log_every", "validate_every", "checkpoint_every")
+        for field in (*counts, "evaluate_episodes"):
             if getattr(self, field) < 1:
-                raise ConfigError(f"train.{field} is {getattr(self, field)}; it must be at least 1")
-        if self.bptt_segments is not None and self.bptt_segments < 1:
-            raise ConfigError(f"train.bptt_segments is {self.bptt_segments}; it must be at least 1, or None for all")
-        if not self.learning_rate > 0:
-            raise ConfigError(f"train.learning_rate is {self.learning_rate}; it must be positive")
-        for field in ("warmup_steps", "weight_decay", "clip", "patience", "evaluate_every", "final_learning_rate"):
+                raise self._error(field, "be at least 1")
+        for field in ("warmup_steps", "patience", "evaluate_every"):
             if getattr(self, field) < 0:
-                raise ConfigError(f"train.{field} is {getattr(self, field)}; it must not be negative")
+                raise self._error(field, "not be negative")
+        if self.bptt_segments is not None and self.bptt_segments < 1:
+            raise self._error("bptt_segments", "be at least 1, or None for all")
+
+    def _check_optimizer(self) -> None:
+        """Comparisons are written so that nan fails them."""
+        if not 0 < self.learning_rate < math.inf:
+            raise self._error("learning_rate", "be positive and finite")
+        for field in ("weight_decay", "clip", "final_learning_rate"):
+            if not 0 <= getattr(self, field) < math.inf:
+                raise self._error(field, "be finite and not negative")
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise self._error("betas", "be two numbers of at least 0 and below 1")
+
+    def _error(self, field: str, rule: str) -> ConfigError:
+        return ConfigError(f"train.{field} is {getattr(self, field)}; it must {rule}")

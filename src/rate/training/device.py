@@ -9,6 +9,7 @@ import contextlib
 import importlib.metadata
 import platform
 import subprocess
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -57,9 +58,10 @@ def git_commit() -> str | None:
     return None
 
 
-def environment_record(device: torch.device) -> dict[str, Any]:
-    """What environment.json holds."""
+def environment_record(device: torch.device, command: Sequence[str] | None = None) -> dict[str, Any]:
+    """What environment.json holds; `command` is the command line that started the run, if one did."""
     return {
+        **({} if command is None else {"command": list(command)}),
         "versions": versions(),
         "device": str(device),
         "threads": torch.get_num_threads(),

@@ -1,6 +1,7 @@
 """Metrics to metrics.jsonl and TensorBoard, both local.
 
-TensorBoard is written if it is installed; no tracking service is ever contacted.
+TensorBoard is written where it is installed, which a minimal install (pip install --no-deps) may leave out;
+no tracking service is ever contacted.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ Lines are appended whole; on resume, what was logged after the checkpoint is cut
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rate.errors import CheckpointError, RateError
-from rate.serial import read_json, to_dict, write_atomically, write_json
+from rate.serial import FULL, disk_message, read_json, to_dict, write_atomically, write_json
 from rate.types import EpisodeRecord
 
 BLOCK = 1 << 16
@@ -85,6 +84,13 @@ class RunDir:
         _append(self.episodes, [untagged(record) for record in records])
         _append(self.evaluations, [evaluation])
 
+    def read_evaluations(self) -> list[dict[str, Any]]:
+        """What was evaluated, with its cost; half a line of a killed process does not count."""
+        if not self.evaluations.exists():
+            return []
+        lines = self.evaluations.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+        return [record for line in lines if line.endswith("\n") and "episodes" in (record := _record(line))]
+
     def cut_metrics(self, step: int) -> None:
         """Forget what was logged after `step`, and a line that a killed process left half-written."""
         if self.metrics.exists():
@@ -100,9 +106,18 @@ def untagged(record: EpisodeRecord) -> dict[str, Any]:
     return data
 
 
+def _record(line: str) -> dict[str, Any]:
+    """The object that a line holds; an empty one if it is damaged."""
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
 def _logged_step(line: str) -> float:
     try:
-        return float(json.loads(line)["step"])
+        return float(_record(line)["step"])
     except (ValueError, KeyError, TypeError):
         return float("inf")
 
@@ -144,8 +159,5 @@ def _write_all(file: IO[bytes], content: bytes) -> None:
 
 def disk_error(path: Path, reason: OSError) -> RateError:
     """One line for what a disk can refuse."""
-    if reason.errno in (errno.ENOSPC, errno.EDQUOT):
-        return CheckpointError(f"the disk is full while writing {path}; free some space and continue with --resume")
-    if reason.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return CheckpointError(f"no permission to write {path}; choose another --out")
-    return CheckpointError(f"{path} cannot be written: {reason.strerror or reason}")
+    more = "; a run that has begun goes on with --resume" if reason.errno in FULL else ""
+    return CheckpointError(disk_message(path, reason) + more)

@@ -5,6 +5,7 @@ A second signal leaves at once.
 
 from __future__ import annotations
 
+import shlex
 import signal
 import threading
 from pathlib import Path
@@ -12,8 +13,8 @@ from types import FrameType, TracebackType
 from typing import Any
 
 
-class Interrupted(Exception):
-    """Training was asked to stop and has saved."""
+class Interrupted(KeyboardInterrupt):
+    """Training was asked to stop and has saved; as with Ctrl-C, `except Exception` lets it pass."""
 
 
 class StopOnSignal:
@@ -39,4 +40,5 @@ class StopOnSignal:
             signal.signal(number, handler)
 
     def leave(self, run: Path, step: int) -> None:
-        raise Interrupted(f"stopped at step {step} and saved; continue with: rate train --out {run} --resume")
+        again = f"rate train --out {shlex.quote(str(run))} --resume"
+        raise Interrupted(f"stopped at step {step} and saved; continue with: {again}")

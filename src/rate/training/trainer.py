@@ -27,7 +27,7 @@ from rate.training.checkpoint import (
     prefixed,
     resolve_checkpoint,
     save_checkpoint,
-    with_prefix,
+    without_prefix,
 )
 from rate.training.config import TrainConfig
 from rate.training.device import autocast
@@ -195,10 +195,10 @@ class Trainer:
             self.run.cut_metrics(0)
             return
         path = resolve_checkpoint(self.run.checkpoints, "last")
-        checkpoint = load_checkpoint(path)
+        checkpoint = load_checkpoint(path, training=True)
         load_weights(self.policy, checkpoint.weights, path)
-        load_weights(self.objective, with_prefix("objective", checkpoint.training), path)
-        load_optimizer(self.optimizer, with_prefix("optimizer", checkpoint.training))
+        load_weights(self.objective, without_prefix("objective", checkpoint.training), path)
+        load_optimizer(self.optimizer, without_prefix("optimizer", checkpoint.training))
         torch.set_rng_state(checkpoint.training["random.cpu"])
         if "random.cuda" in checkpoint.training and self.device.type == "cuda":
             torch.cuda.set_rng_state(checkpoint.training["random.cuda"], self.device)

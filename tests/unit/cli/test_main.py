@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 import torch
 
-from rate import ENVS, MODELS, RECIPES, __version__
+from rate import ENVS, MODELS, RECIPES, __version__, bench
+from rate.cli import doctor
 from rate.cli import main as cli
 from rate.cli.console import bar
 from rate.cli.main import build, main
@@ -18,7 +20,7 @@ from rate.cli.parse import set_threads
 from rate.cli.train import read_arguments
 from rate.errors import ConfigError, DataError
 from rate.registry import Registry
-from rate.training.signals import Interrupted
+from rate.training.signals import Interrupted, StopOnSignal
 
 torch.set_num_threads(1)
 
@@ -119,6 +121,41 @@ def test_doctor_finds_this_installation_sound(capsys: pytest.CaptureFixture[str]
     assert {"device", "data directory"} <= {finding["what"] for finding in findings}
 
 
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_doctor_fails_where_something_is_bad(
+    more: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = [doctor.Finding(what="disk", state="bad", detail="gone"), doctor.Finding(what="x", state="ok", detail="y")]
+    monkeypatch.setattr(doctor, "diagnose", lambda: found)
+    assert main(["doctor", *more]) == 1
+    assert "gone" in capsys.readouterr().out
+    monkeypatch.setattr(doctor, "diagnose", lambda: found[1:])
+    assert main(["doctor", *more]) == 0
+
+
+def test_figures_of_the_bench_are_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = {"threads-1": {"training": {"peak_mib": None, "seconds": 0.5}}}
+    monkeypatch.setattr(bench, "run_bench", lambda **_: figures)
+    where = tmp_path / "not" / "there" / "x.json"
+    assert main(["bench", "--json", str(where)]) == 0
+    assert json.loads(where.read_text()) == figures
+    assert " - " in capsys.readouterr().out
+    assert main(["bench", "--json", str(where / "x.json")]) == 2  # told before anything is measured
+
+
+def test_memory_where_the_system_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert bench._peak_mib() is None
+
+
+def test_an_interrupt_passes_by_those_who_catch_everything() -> None:
+    assert not issubclass(Interrupted, Exception)
+    with pytest.raises(Interrupted, match="--out '/a b/c' --resume"):
+        StopOnSignal().leave(Path("/a b/c"), 3)
+
+
 # ------------------------------------------------------------------------------------------------------ options
 
 
@@ -149,7 +186,7 @@ def test_fields_edit_the_recipe() -> None:
     assert config.recipe == "tmaze/rate"
 
 
-@pytest.mark.parametrize("words", [["--out"], ["tmaze/rate", "--threads"]])
+@pytest.mark.parametrize("words", [["--out"], ["tmaze/rate", "--threads"], ["tmaze/rate", "--out", "--resume"]])
 def test_an_option_without_its_value(words: list[str]) -> None:
     with pytest.raises(ConfigError, match="needs a value"):
         read_arguments(words)

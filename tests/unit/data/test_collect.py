@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rate.data import collect, dataset_name
+from rate.data.collect import collect, dataset_name
 from rate.envs.spec import CollectRequest, EnvSpec
 from rate.errors import ConfigError, DataError
 

@@ -1,4 +1,4 @@
-"""Minari data sets are read and written without loss, and never downloaded."""
+"""Minari data sets are read and written, what is left out is named, and nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_minari_itself_reads_it(store: TrajectoryStore) -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_foreign_data_set(store: TrajectoryStore, root: Path, tmp_path: Path) -> None:
-    """Without our metadata the environment comes from the spec, and infos of another length are left out."""
+    """Without our metadata the environment comes from the spec, and infos of another length are left out, by name."""
     buffer = minari.data_collector.EpisodeBuffer
     item = store[0]
     wide = item.observations.astype(np.float64)  # Minari checks no dtype
@@ -90,9 +90,11 @@ def test_foreign_data_set(store: TrajectoryStore, root: Path, tmp_path: Path) ->
     back = load_minari(ID, tmp_path / "back")
     assert back.card["environment"] == "CartPole-v1" and ID in back.card["generator"]
     assert back.seeds.tolist() == [-1] and list(back[0].infos) == ["even"]
+    assert back.card["dropped_infos"] == ["odd"]
     np.testing.assert_array_equal(back[0].observations, item.observations)
     export_minari(back, "copy-v0")
     assert minari.load_dataset("copy-v0").env_spec == minari.load_dataset(ID).env_spec
+    assert load_minari("copy-v0", tmp_path / "copy").card["dropped_infos"] == ["odd"]
 
 
 def test_unknown_id(store: TrajectoryStore, tmp_path: Path) -> None:

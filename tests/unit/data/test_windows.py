@@ -1,4 +1,4 @@
-"""Windows are the episodes, padded with zeros; a batch depends on the seed and the step alone."""
+"""Windows are the episodes, padded with their last step; a batch depends on the seed and the step alone."""
 
 from __future__ import annotations
 
@@ -64,14 +64,15 @@ def test_first_windows_are_the_episodes(store: TrajectoryStore) -> None:
     np.testing.assert_array_equal(segment.return_to_go[:, 0], store.returns.astype(np.float32))
 
 
-def test_padding_is_zero_and_types_are_fixed(store: TrajectoryStore) -> None:
+def test_padding_repeats_the_last_step_and_types_are_fixed(store: TrajectoryStore) -> None:
     segment = Windows(store, [2, 0], length=6).batch(0, 4)
     assert segment.observation.shape == (4, 6, 4) and segment.observation.dtype == torch.float32
     assert segment.action.shape == (4, 6) and segment.action.dtype == torch.int64
     assert segment.return_to_go.dtype == torch.float32 and segment.mask.dtype == torch.bool
-    for leaf in (segment.observation, segment.action, segment.return_to_go):
-        assert not leaf[~segment.mask].any()
-    assert segment.mask.any(1).all()
+    assert segment.mask.any(1).all() and not segment.return_to_go[~segment.mask].any()
+    for row, real in enumerate(segment.mask.sum(1).tolist()):
+        for leaf in (segment.observation[row], segment.action[row]):
+            assert (leaf[real:] == leaf[real - 1]).all()
 
 
 def test_middle_windows_know_the_full_episode(store: TrajectoryStore) -> None:
@@ -151,6 +152,13 @@ def test_windows_of_nothing(store: TrajectoryStore) -> None:
         Windows(store, [], length=3)
     with pytest.raises(ConfigError, match="length"):
         Windows(store, [0], length=0)
+
+
+def test_a_window_of_twice_the_longest_episode_is_refused(store: TrajectoryStore) -> None:
+    assert Windows(store, [2], length=23).longest == 12  # of the whole store, not of the one step of this episode
+    words = "train.window = 24 but the longest episode has 12 steps; lower train.window or use longer episodes"
+    with pytest.raises(ConfigError, match=f"^{words}$"):
+        Windows(store, range(len(LENGTHS)), length=24)
 
 
 @pytest.mark.parametrize(

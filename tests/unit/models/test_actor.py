@@ -326,3 +326,26 @@ def test_a_refused_observation_changes_nothing() -> None:
         found.append(actor.act(observation))
         actor.observe(0.0)
     assert found == drive(actor_of(policy), seen, [0.0] * 6)
+
+
+@pytest.mark.parametrize("rewards", [0.5, [0.5], [0.5] * 2, [0.5] * 4, [[0.5], [0.5], [0.5]], []])
+def test_rewards_that_are_not_one_for_each_row(rewards: Any) -> None:
+    actor = actor_of(build())
+    actor.act(np.zeros((3, 4), np.float32))
+    with pytest.raises(ConfigError, match="actor of 3"):
+        actor.observe(rewards)
+    actor.observe([0.5] * 3)
+
+
+@pytest.mark.parametrize("shape", [(4,), (1, 4)])
+def test_one_reward_for_one_row(shape: tuple[int, ...]) -> None:
+    actor = actor_of(build())
+    actor.act(np.zeros(shape, np.float32))
+    actor.observe(0.5), actor.observe([0.5]), actor.observe(np.float64(0.5))
+    with pytest.raises(ConfigError, match="actor of 1"):
+        actor.observe([0.5, 0.5])
+
+
+def test_a_reward_before_the_first_action() -> None:
+    with pytest.raises(ConfigError, match="actor of 0"):
+        actor_of(build()).observe(1.0)

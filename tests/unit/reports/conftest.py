@@ -35,12 +35,15 @@ class RunFactory:
         metrics: Lines | None = None,
         costs: Lines = (),
         meta: Mapping[str, Any] | None = None,
+        command: Sequence[str] = (),
         width: int = 64,
+        **changes: Any,
     ) -> Path:
         path = self.root / name
         path.mkdir(parents=True)
         config = {"recipe": f"{env}-{model}", "seed": seed, "model": {"name": model, "width": width}}
-        (path / "config.json").write_text(json.dumps({**config, "env": {"name": env}}))
+        (path / "config.json").write_text(json.dumps({**config, "env": {"name": env}, **changes}))
+        (path / "environment.json").write_text(json.dumps({"device": "cpu", "command": list(command)}))
         self.write(path / "metrics.jsonl", self.curves() if metrics is None else metrics)
         self.write(path / "eval.jsonl", records)
         self.write(path / "evaluations.jsonl", costs)
@@ -102,12 +105,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Path]:
     """One report over three models with hostile names and a cut-off file, and its directory."""
     root = tmp_path_factory.mktemp("report")
     make = RunFactory(root / "runs")
-    meta = {"train_length": 30, "axis": "length", "metric": "success_rate", "command": "rate train <b>x</b>"}
+    meta = {"train_length": 30, "axis": "length", "metric": "success_rate"}
+    command = ["rate", "train", "<b>x</b>"]
     paths = []
     for seed in (0, 1):
         records = make.episodes("length-90", 18 + seed, 20) + make.episodes("length-9", 20, 20)
         costs = [make.cost("length-90"), make.cost("length-9")]
-        paths.append(make(f"rate-{seed}", seed=seed, records=records, costs=costs, meta=meta))
+        paths.append(make(f"rate-{seed}", seed=seed, records=records, costs=costs, meta=meta, command=command))
     hostile = "<script>alert(1)</script>|'\"$x$ & _"
     paths.append(make("hostile", model=hostile, records=make.episodes("length-9", 5, 10), meta=meta))
     paths.append(make("dt-0", model="dt", metrics=make.curves(2), meta=meta))

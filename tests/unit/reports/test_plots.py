@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib._pylab_helpers import Gcf
+from matplotlib.collections import LineCollection
 from matplotlib.image import imread
 
 from rate.reports import read_runs
@@ -18,7 +19,7 @@ from rate.reports.curves import MAX_POINTS, evaluation_series, learning_panels, 
 from rate.reports.plots import COLOURS, horizon, learning_curves, model_styles, render
 from rate.reports.scores import experiments
 
-META = {"train_length": 30, "axis": "length"}
+META = {"train_length": 30, "axis": "length", "axis_unit": "environment steps"}
 
 
 def test_resumed_steps_count_once_and_infinities_not() -> None:
@@ -70,6 +71,37 @@ def test_horizon_marks_the_training_length_on_a_log_axis(make_run: Any) -> None:
     assert set(mark.get_xdata()) == {30} and mark.get_linestyle() == "--"
     assert [text.get_text() for text in axes.texts] == ["training length 30"]
     assert axes.get_xlabel() == "Length (environment steps)" and axes.get_ylabel() == "Success rate (fraction)"
+
+
+def test_several_runs_are_drawn_with_their_spread(make_run: Any) -> None:
+    counts = [(10, 10), (10, 9), (10, 2)]
+    paths = [
+        make_run(
+            f"r{seed}", seed=seed, records=make_run.episodes("length-9", a, 10) + make_run.episodes("length-90", b, 10)
+        )
+        for seed, (a, b) in enumerate(counts)
+    ]
+    figure = horizon(experiments(read_runs(paths)))
+    assert figure is not None
+    *runs, mean = figure.axes[0].lines
+    assert [list(line.get_ydata()) for line in runs] == [[1.0, 1.0], [1.0, 0.9], [1.0, 0.2]]
+    assert list(mean.get_ydata()) == pytest.approx([1.0, 0.7])
+    bars = next(item for item in figure.axes[0].collections if isinstance(item, LineCollection))
+    # 1.0, 0.9, 0.2: standard deviation 0.436, divided by the root of 3. The pooled Wilson interval is 0.52 to 0.83.
+    assert [tuple(bar[:, 1]) for bar in bars.get_segments()] == [(1, 1), pytest.approx((0.448, 0.952), abs=5e-4)]
+    assert figure.axes[0].get_xlabel() == "Length"  # without a unit in meta.json
+
+
+def test_spread_stays_within_the_scale_of_a_rate(make_run: Any) -> None:
+    cases = ("length-9", "length-90")
+    paths = [
+        make_run(f"r{seed}", seed=seed, records=[line for case in cases for line in make_run.episodes(case, done, 10)])
+        for seed, done in enumerate((10, 10, 10, 7))
+    ]
+    figure = horizon(experiments(read_runs(paths)))
+    assert figure is not None
+    bars = next(item for item in figure.axes[0].collections if isinstance(item, LineCollection))
+    assert all(0 <= bound <= 1 for bar in bars.get_segments() for bound in bar[:, 1])
 
 
 def test_axis_from_zero_is_linear(make_run: Any) -> None:

@@ -17,14 +17,14 @@ NO_SEED = '{"model": {"name": "rate"}, "env": {"name": "tmaze"}, "seed": null}'
 
 
 def test_reads_what_was_written(make_run: Any) -> None:
-    meta = {"train_length": 30, "axis": "length", "metric": "success_rate", "command": ["rate", "train", "a b"]}
+    meta = {"train_length": 30, "axis": "length", "axis_unit": "environment steps", "metric": "success_rate"}
     run = read_run(
         make_run(
             "a", seed=7, records=make_run.episodes("length-90", 3, 4), costs=[make_run.cost("length-90")], meta=meta
         )
     )
     assert (run.name, run.model, run.env, run.seed, run.metric) == ("a", "rate", "tmaze", 7, "success_rate")
-    assert (run.axis, run.train_length, run.commands) == ("length", 30, ("rate train 'a b'",))
+    assert (run.axis, run.axis_unit, run.train_length, run.command) == ("length", "environment steps", 30, "")
     (case,) = run.cases
     assert (case.case, case.tag("length"), len(case.records)) == ("length-90", 90, 4)
     assert case.cost is not None and case.cost.ms_per_step == 0.5
@@ -47,6 +47,25 @@ def test_last_evaluation_wins(make_run: Any) -> None:
     costs = {case.case: case.cost for case in run.cases}
     assert costs["length-30"] is None
     assert costs["length-9"] is not None and costs["length-9"].ms_per_step == 2.0
+
+
+def test_evaluations_of_one_checkpoint_are_told_apart_by_their_mark(make_run: Any) -> None:
+    first = make_run.episodes("length-9", 0, 5, evaluation="a") + make_run.episodes("length-30", 2, 5, evaluation="b")
+    unmarked, last = make_run.episodes("length-9", 0, 8), make_run.episodes("length-9", 3, 3, evaluation="c")
+    marks = {"a": 1.0, "c": 2.0, None: 3.0}
+    costs = [make_run.cost("length-9", ms, evaluation=mark) for mark, ms in marks.items()]
+    run = read_run(make_run("a", records=first + unmarked + last, costs=costs))
+    found = {case.case: [record.success for record in case.records] for case in run.cases}
+    assert found == {"length-9": [True] * 3, "length-30": [True, True, False, False, False]}
+    assert [case.cost and case.cost.ms_per_step for case in run.cases] == [2.0, None]
+    assert run.notes == ()
+
+
+def test_command_is_read_from_the_environment(make_run: Any) -> None:
+    path = make_run("a", command=["rate", "train", "a b"])
+    assert read_run(path).command == "rate train 'a b'"
+    (path / "environment.json").unlink()
+    assert read_run(path).command == ""
 
 
 def test_repeating_an_evaluation_does_not_add_episodes(make_run: Any) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from rate.evaluation.statistics import Interval
 from rate.reports import read_runs
+from rate.reports.curves import learning_panels
 from rate.reports.scores import Experiment, experiments, pooling_notes
 from rate.reports.tables import Table, cost_table, format_interval, format_seconds, score_table, summary_rows
 
@@ -51,7 +52,7 @@ def test_seeds_are_pooled(make_run: Any) -> None:
     second = make_run("b", seed=1, records=make_run.episodes("length-9", 30, 50))
     table = score_table(read(first, second)[0])
     # 50 of 100 pooled; the runs are 0.4 and 0.6: mean 0.5, SEM 0.1.
-    assert table.rows == (("rate", "2", "100", "0.50 [0.40, 0.60] (2 runs: 0.50 ± 0.10)"),)
+    assert table.rows == (("rate", "2", "100", "0.50 [0.40, 0.60] (2 runs: 0.50 ± 0.10, min 0.40)"),)
 
 
 def test_runs_of_other_models_and_environments_are_not_pooled(make_run: Any) -> None:
@@ -95,6 +96,7 @@ def test_cost_is_weighted_by_steps_and_kept_apart_by_batch(make_run: Any) -> Non
     records = [line for case in cases for line in make_run.episodes(case, 1, 2)]
     table = cost_table(read(make_run("a", records=records, costs=costs))[0])
     assert table is not None
+    assert table.header[3:5] == ("ms per step of the batch", "Steps")
     assert table.rows == (
         ("rate", "1", "unknown", "9", "3,000", "1.5 s"),
         ("rate", "16", "2", "1.75", "4,000", "1 min 30 s"),
@@ -105,14 +107,47 @@ def test_no_cost_no_table(make_run: Any) -> None:
     assert cost_table(read(make_run("a", records=make_run.episodes("length-9", 1, 2)))[0]) is None
 
 
-def test_pooling_runs_of_other_configurations_is_noted(make_run: Any) -> None:
-    first, second, third = make_run("a"), make_run("b", seed=1), make_run("c", seed=1, width=128)
+def test_pooled_runs_that_share_a_seed_are_noted(make_run: Any) -> None:
+    first, second, third = make_run("a"), make_run("b", seed=1), make_run("c", seed=1)
     assert pooling_notes(read(first, second)[0]) == []
-    notes = pooling_notes(read(first, second, third)[0])
-    assert notes == [
-        "tmaze: pooled runs of rate differ in more than the seed: model.width",
-        "tmaze: pooled runs of rate share a seed",
+    assert pooling_notes(read(first, second, third)[0]) == ["tmaze: pooled runs of rate share a seed"]
+
+
+def labels(*paths: Path) -> dict[str, list[str]]:
+    (group,) = read(*paths)
+    return {model.model: [run.name for run in model.runs] for model in group.models}
+
+
+def test_other_configurations_are_models_of_their_own(make_run: Any) -> None:
+    paths = [make_run("a"), make_run("b", width=128), make_run("c", seed=1), make_run("d", model="dt", width=8)]
+    assert labels(*paths) == {"rate (width=64)": ["a", "c"], "rate (width=128)": ["b"], "dt": ["d"]}
+    assert [curve.model for curve in learning_panels(read(*paths)[0].runs)[0].curves] == [
+        "rate (width=64)",
+        "rate (width=64)",
+        "rate (width=128)",
+        "dt",
     ]
+
+
+def test_what_does_not_change_the_experiment_does_not_part_runs(make_run: Any) -> None:
+    first = make_run("a", recipe="x", train={"device": "cpu", "bptt_segments": None}, eval={"seed": 1, "cases": ["a"]})
+    second = make_run("b", recipe="y", train={"device": "cuda"}, eval={"seed": 2, "cases": []})
+    assert labels(first, second) == {"rate": ["a", "b"]}
+
+
+def test_labels_name_fields_outside_the_model_last_and_stay_short(make_run: Any) -> None:
+    long = "/data/" + "x" * 40
+    first = make_run("a", data={"path": long + "/1", "options": []}, train={"clip": 1.0, "window": 30})
+    second = make_run("b", width=8, data={"path": long + "/2", "options": ["length=9"]}, train={"clip": None})
+    assert list(labels(first, second)) == [
+        "rate (width=64, data.options=(), data.path=/data/xxx…xxxxxxx/1, …)",
+        "rate (width=8, data.options=length=9, data.path=/data/xxx…xxxxxxx/2, …)",
+    ]
+
+
+def test_labels_that_would_be_the_same_are_written_out(make_run: Any) -> None:
+    paths = [make_run(f"r{at}", data={"path": f"{'x' * 20}{at}{'y' * 20}"}) for at in range(2)]
+    assert list(labels(*paths)) == [f"rate (data.path={'x' * 20}{at}{'y' * 20})" for at in range(2)]
 
 
 def test_markdown_cells_cannot_break_the_table() -> None:

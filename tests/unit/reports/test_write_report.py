@@ -22,7 +22,7 @@ from rate.errors import CheckpointError
 from rate.reports import Report, write_report
 
 FILES = ["horizon.png", "horizon.svg", "index.html", "learning_curves.png", "learning_curves.svg", "report.md"]
-VOID = {"meta", "img", "source", "br", "link"}
+VOID = {"meta", "img", "source", "br", "wbr", "link"}
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
     "--headless",
@@ -97,7 +97,8 @@ def test_summary_holds_every_run_and_case(written: tuple[Report, Path]) -> None:
 def test_markdown_holds_tables_figures_and_notes(written: tuple[Report, Path]) -> None:
     report, text = written[0], written[0].markdown.read_text(encoding="utf-8")
     assert (
-        "| rate | 2 | 40 | 1.00 [0.91, 1.00] (2 runs: 1.00 ± 0.00) | 0.93 [0.80, 0.97] (2 runs: 0.93 ± 0.02) |" in text
+        "| rate | 2 | 40 | 1.00 [0.91, 1.00] (2 runs: 1.00 ± 0.00, min 1.00) "
+        "| 0.93 [0.80, 0.97] (2 runs: 0.93 ± 0.02, min 0.90) |" in text
     )
     assert "| dt | 1 | 0 | not evaluated | not evaluated |" in report.table
     assert all(line in text for line in report.table.splitlines())
@@ -120,7 +121,7 @@ def test_page_is_self_contained(written: tuple[Report, Path], page: Page) -> Non
 
 def test_page_escapes_what_files_say(page: Page) -> None:
     assert "<script>alert(1)</script>|'\"$x$ & _" in page.text
-    assert "rate train <b>x</b>" in page.text
+    assert "rate train '<b>x</b>'" in page.text
     assert not page.all("b")
 
 
@@ -135,6 +136,7 @@ def test_page_is_accessible(page: Page) -> None:
 def test_page_shows_runs_and_methods(page: Page) -> None:
     assert len(page.all("details")) == 4 and all("open" not in item for item in page.all("details"))
     assert "Wilson 95 % score interval" in page.text and "training seeds" in page.text
+    assert page.text.count("Several runs: the thick line is the mean over runs") == 2  # under the figure and in methods
 
 
 def test_report_without_evaluation(make_run: Any, tmp_path: Path) -> None:

@@ -112,14 +112,43 @@ def test_decay_without_gradient_shrinks_matrices_only() -> None:
 
 
 @pytest.mark.parametrize(
-    "field", ["window", "steps", "batch_size", "log_every", "validate_every", "checkpoint_every", "bptt_segments"]
+    "field",
+    [
+        "window",
+        "steps",
+        "batch_size",
+        "log_every",
+        "validate_every",
+        "checkpoint_every",
+        "evaluate_episodes",
+        "bptt_segments",
+    ],
 )
 def test_nothing_happens_zero_times(field: str) -> None:
     with pytest.raises(ConfigError, match=f"train.{field} is 0"):
         TrainConfig(**{field: 0})
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, math.nan])
+@pytest.mark.parametrize("field", ["weight_decay", "clip", "final_learning_rate"])
+@pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
+def test_rates_are_finite_and_not_negative(field: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=f"train.{field} is {value}"):
+        TrainConfig(**{field: value})
+
+
+@pytest.mark.parametrize("betas", [(2.0, 3.0), (0.9, 1.0), (-0.1, 0.9), (0.9, math.nan), (0.9,)])
+def test_betas(betas: Any) -> None:
+    with pytest.raises(ConfigError, match=r"train\.betas"):
+        TrainConfig(betas=betas)
+
+
+@pytest.mark.parametrize("field", ["schedule", "precision"])
+def test_choices(field: str) -> None:
+    with pytest.raises(ConfigError, match=f"train.{field} is other; it must be one of"):
+        TrainConfig(**{field: "other"})
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
 def test_learning_rate_is_positive(value: float) -> None:
     with pytest.raises(ConfigError, match=r"train\.learning_rate"):
         TrainConfig(learning_rate=value)

@@ -18,7 +18,8 @@ from integration.tiny import assert_same_run, config, metrics, same_tensors, ten
 from rate.config import config_to_json
 from rate.data.windows import Windows, split_episodes
 from rate.errors import DivergedError
-from rate.experiment import Run, prepare_data, seed_everything, train_run
+from rate.experiment import Run, seed_everything, train_run
+from rate.experiment.data import prepare_data
 from rate.models import SequencePolicy
 from rate.objectives import OBJECTIVES, BehaviourCloning, Loss
 from rate.training.checkpoint import load_checkpoint

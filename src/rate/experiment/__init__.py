@@ -1,0 +1,10 @@
+"""From a configuration to a trained and evaluated run.
+
+This is the Python face of `rate train` and `rate eval`; the command line only adds bars and lines.
+"""
+
+from rate.experiment.data import collect_once, data_root, prepare_data
+from rate.experiment.experiment import seed_everything, train_run
+from rate.experiment.run import Run, load
+
+__all__ = ["Run", "collect_once", "data_root", "load", "prepare_data", "seed_everything", "train_run"]

@@ -1,0 +1,137 @@
+"""From a configuration to a trained run: data, policy, trainer and evaluator put together."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rate.config import RunConfig, config_to_json, differences
+from rate.data.store import TrajectoryStore
+from rate.data.windows import Windows, split_episodes
+from rate.envs import ENVS
+from rate.errors import ConfigError
+from rate.evaluation.evaluator import Evaluator, cases_of
+from rate.experiment.data import OnEpisode, prepare_data, shares_seeds
+from rate.experiment.run import Run
+from rate.models import SequencePolicy
+from rate.objectives import OBJECTIVES
+from rate.seeding import Purpose
+from rate.training import trainer as training
+from rate.training.device import environment_record, pick_device
+from rate.training.lock import locked
+from rate.training.run_dir import RunDir
+
+OnNote = Callable[[str], None]
+
+
+def train_run(
+    config: RunConfig,
+    out: Path | str,
+    *,
+    resume: bool = False,
+    command: Sequence[str] | None = None,
+    on_episode: OnEpisode | None = None,
+    on_step: training.OnStep | None = None,
+    on_note: OnNote | None = None,
+) -> Run:
+    """Train in the directory `out`; with `resume`, go on where its last checkpoint is.
+
+    `command` is the command line, to be kept with the run; `on_note` is told what the user should know.
+    """
+    out = Path(out)
+    stored = config_to_json(config)
+    exists = (out / "config.json").exists()
+    if exists and resume:
+        _same_config(RunDir.open(out), stored)
+    else:
+        RunDir(out).check_free()
+    device = pick_device(config.train.device)
+    store = prepare_data(config.env.name, config.data, on_episode)
+    if on_note is not None and config.data.path and shares_seeds(store, config.eval):
+        on_note("the data holds seeds that evaluation uses; set --eval.seed to another value")
+    windows = _windows(config, store)
+    seed_everything(config.seed)
+    policy = config.model.build(store.spaces)
+    started = environment_record(device, command), _meta(config)
+    run = RunDir.open(out) if exists else RunDir.create(out, stored, *started)
+    with locked(out):
+        run.describe(*started)
+        trainer = _trainer(config, run, policy, windows, device)
+        trainer.on_step = on_step
+        trainer.resume()
+        trainer.fit()
+    return Run.load(out)
+
+
+def _trainer(
+    config: RunConfig,
+    run: RunDir,
+    policy: SequencePolicy[Any],
+    windows: tuple[Windows, Windows | None],
+    device: torch.device,
+) -> training.Trainer:
+    return training.Trainer(
+        policy=policy,
+        objective=OBJECTIVES.get(config.train.objective)(config.train.bptt_segments, config.train.recompute),
+        config=config.train,
+        run=run,
+        train=windows[0],
+        valid=windows[1],
+        device=device,
+        stored_config=config_to_json(config),
+        evaluate=_periodic(config) if config.train.evaluate_every else None,
+    )
+
+
+def _same_config(run: RunDir, stored: Mapping[str, Any]) -> None:
+    changed = differences(run.read_config(), stored)
+    if changed:
+        what = changed[0] or "configuration"
+        raise ConfigError(f"{run.path} was started with another {what}; resume it with its own configuration")
+
+
+def _meta(config: RunConfig) -> dict[str, Any]:
+    spec = ENVS.get(config.env.name)
+    metric = "success_rate" if spec.success else "return"
+    return {"train_length": config.train.window, "axis": spec.axis, "axis_unit": spec.axis_unit, "metric": metric}
+
+
+def _windows(config: RunConfig, store: TrajectoryStore) -> tuple[Windows, Windows | None]:
+    data = config.data
+    train_ids, valid_ids = split_episodes(len(store), data.validation_fraction, data.seed)
+
+    def cut(ids: Any) -> Windows:
+        return Windows(
+            store, ids, length=config.train.window, start=data.start, return_scale=data.return_scale, seed=config.seed
+        )
+
+    return cut(train_ids), cut(valid_ids) if len(valid_ids) else None
+
+
+def _periodic(config: RunConfig) -> training.Evaluate:
+    """Evaluation during training, on the first case and on seeds that no report uses."""
+    spec = ENVS.get(config.env.name)
+    case = cases_of(spec, config.eval.cases[:1] or ("",))[0]
+    judge = replace(config.eval, episodes=config.train.evaluate_episodes)
+    evaluator = Evaluator(spec=spec, config=judge, return_scale=config.data.return_scale, purpose=Purpose.VALIDATION)
+
+    def evaluate(policy: SequencePolicy[Any], step: int) -> Mapping[str, float]:
+        result = evaluator.run(policy, case, checkpoint="training", step=step)
+        rates = {"success_rate": result.success_rate} if result.success_rate else {}
+        values = {"return_mean": result.return_mean, **rates}
+        return {f"eval/{case.name}/{name}": interval.value for name, interval in values.items()}
+
+    return evaluate
+
+
+def seed_everything(seed: int) -> None:
+    """Seed Python, NumPy and torch on every device."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)

@@ -1,0 +1,132 @@
+"""Run: a trained run that is loaded, acts and is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rate.config import RunConfig, check_seed, config_from_json
+from rate.envs import ENVS
+from rate.envs.spec import EvalCase
+from rate.evaluation.evaluator import CaseResult, EvalConfig, Evaluator, OnStep, cases_of
+from rate.models import SequencePolicy
+from rate.models.actor import Actor
+from rate.serial import to_dict
+from rate.training.checkpoint import CARD, load_checkpoint, load_weights, resolve_checkpoint
+from rate.training.device import pick_device
+from rate.training.run_dir import RunDir
+from rate.types import Spaces
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A trained run: its configuration, and one of its checkpoints as a policy that can act."""
+
+    path: Path
+    config: RunConfig
+    policy: SequencePolicy[Any]
+    spaces: Spaces
+    checkpoint: str
+    step: int
+
+    @classmethod
+    def load(cls, path: Path | str, checkpoint: str = "last", device: str = "cpu") -> Run:
+        """Load a run directory, or one checkpoint directory copied out of it."""
+        root = Path(path)
+        inside = root if (root / CARD).exists() else None
+        where = inside or resolve_checkpoint(RunDir.open(root).checkpoints, checkpoint)
+        loaded = load_checkpoint(where)
+        config = config_from_json(loaded.config, where)
+        policy = config.model.build(loaded.spaces)
+        load_weights(policy, loaded.weights, where)
+        return cls(
+            path=root,
+            config=config,
+            policy=policy.to(pick_device(device)).eval(),
+            spaces=loaded.spaces,
+            checkpoint=checkpoint if inside is None else where.name,
+            step=loaded.step,
+        )
+
+    def actor(self, target_return: float, *, sample: bool | None = None) -> Actor:
+        """A stateful actor for one environment or a batch."""
+        return Actor(
+            self.policy,
+            target_return=target_return,
+            return_scale=self.config.data.return_scale,
+            sample=self.config.eval.sample if sample is None else sample,
+        )
+
+    def evaluate(
+        self,
+        cases: str | Sequence[str] = (),
+        *,
+        config: EvalConfig | None = None,
+        skip_done: bool = False,
+        on_step: OnStep | None = None,
+        on_case: Callable[[CaseResult], None] | None = None,
+    ) -> list[CaseResult]:
+        """Evaluate on cases such as "length=90" (none: those of the configuration) and record every episode.
+
+        `skip_done` leaves out what is recorded already. A checkpoint on its own is evaluated without a record.
+        """
+        chosen = config or self.config.eval
+        check_seed("eval.seed", chosen.seed)
+        spec, run, results = ENVS.get(self.config.env.name), None if self.alone else RunDir.open(self.path), []
+        evaluator = Evaluator(spec=spec, config=chosen, return_scale=self.config.data.return_scale)
+        for case in self.cases(cases, chosen):
+            if skip_done and run is not None and self._is_done(run, case, chosen):
+                continue
+            result = evaluator.run(self.policy, case, checkpoint=self.checkpoint, step=self.step, on_step=on_step)
+            if run is not None:
+                run.add_episodes(result.records, self._cost(result, chosen))
+            results.append(result)
+            if on_case is not None:
+                on_case(result)
+        return results
+
+    @property
+    def alone(self) -> bool:
+        """A checkpoint directory outside of its run, where nothing is recorded."""
+        return (self.path / CARD).exists()
+
+    def cases(self, cases: str | Sequence[str] = (), config: EvalConfig | None = None) -> list[EvalCase]:
+        """The cases that `evaluate` takes."""
+        texts = cases or (config or self.config.eval).cases or ("",)
+        return cases_of(ENVS.get(self.config.env.name), (texts,) if isinstance(texts, str) else texts)
+
+    def _is_done(self, run: RunDir, case: EvalCase, config: EvalConfig) -> bool:
+        """Whether one evaluation of this checkpoint holds these episodes; older records tell less of how."""
+        target = case.target_return if config.target_return is None else config.target_return
+        what = {"case": case.name, "checkpoint": self.checkpoint, "step": self.step}
+        how = {"seed": config.seed, "target_return": to_dict(target), "sample": config.sample}
+        return any(
+            {**how, **line}.items() >= {**what, **how}.items() and line["episodes"] >= config.episodes
+            for line in run.read_evaluations()
+        )
+
+    def _cost(self, result: CaseResult, config: EvalConfig) -> dict[str, Any]:
+        return {
+            "case": result.case.name,
+            "evaluation": result.records[0].evaluation,
+            "checkpoint": self.checkpoint,
+            "step": self.step,
+            "seed": config.seed,
+            "target_return": to_dict(result.records[0].target_return),
+            "sample": config.sample,
+            "episodes": len(result.records),
+            "seconds": result.seconds,
+            "env_steps": result.env_steps,
+            "ms_per_step": result.ms_per_step,
+            "batch": result.batch,
+            "threads": torch.get_num_threads(),
+        }
+
+
+def load(path: Path | str, checkpoint: str = "last", device: str = "cpu") -> Run:
+    """Load a trained run."""
+    return Run.load(path, checkpoint, device)

@@ -1,0 +1,42 @@
+"""One process at a time trains in a run directory.
+
+The lock is the system's, on an empty hidden file: it ends with its process, however that ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from rate.errors import CheckpointError
+from rate.training.run_dir import disk_error
+
+
+@contextmanager
+def locked(run: Path) -> Iterator[None]:
+    """Hold a run directory; CheckpointError if another process does."""
+    try:
+        file = open(run / ".lock", "ab")  # noqa: SIM115
+    except OSError as reason:
+        raise disk_error(run, reason) from None
+    with file:
+        if not _take(file):
+            raise CheckpointError(f"another process trains in {run}; wait for it or choose another --out")
+        yield
+
+
+def _take(file: IO[bytes]) -> bool:
+    """Take the lock, unless it is taken; where there are no locks (Windows, some network disks), go without."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
