@@ -22,10 +22,9 @@ from rate.data.returns import suffix_sums
 from rate.data.spaces import spaces_from_json
 from rate.data.writer import CARD, FORMAT, VERSION, StoreWriter
 from rate.errors import DataError
-from rate.seeding import BLOCK, Purpose
 from rate.types import Array, Spaces, Trajectory
 
-__all__ = ["Shard", "StoreWriter", "TrajectoryStore", "is_store", "shares_report_seeds"]
+__all__ = ["Shard", "StoreWriter", "TrajectoryStore", "is_store"]
 
 AGAIN = "collect or convert it again"
 
@@ -109,11 +108,6 @@ class TrajectoryStore:
     def returns(self) -> NDArray[np.float64]:
         """(episodes,) undiscounted."""
         return np.array([suffix_sums(self.rewards(index))[0] for index in range(len(self))], dtype=np.float64)
-
-
-def shares_report_seeds(store: TrajectoryStore) -> bool:
-    """Whether an episode has a seed that evaluation may use too; unknown seeds (-1) are none."""
-    return bool((store.seeds // BLOCK == Purpose.REPORT).any())
 
 
 def _read_card(root: Path) -> dict[str, Any]:

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from rate.data.store import StoreWriter, TrajectoryStore, shares_report_seeds
-from rate.seeding import BLOCK
+from rate.data.store import StoreWriter, TrajectoryStore
 from rate.types import Spaces, Trajectory
 
 Write = Callable[..., TrajectoryStore]
@@ -75,15 +74,6 @@ def test_returns_and_card(vector_store: TrajectoryStore) -> None:
     assert card["lengths"] == {"min": 3, "mean": 5, "max": 7, "std": np.sqrt(2)}
     assert card["returns"]["max"] == pytest.approx(max(expected))
     assert card["seeds"] == {"known": 5, "min": 0, "max": 4} and card["options"] == {"length": 3}
-
-
-@pytest.mark.parametrize(
-    ("seeds", "shared"),
-    [((-1, BLOCK), False), ((2 * BLOCK, 2 * BLOCK + 1), False), ((-1, 0), True), ((BLOCK - 1, BLOCK), True)],
-)
-def test_seeds_of_reports(seeds: tuple[int, ...], shared: bool, write: Write, episode: Any, kinds: Any) -> None:
-    store = write([replace(episode(kinds(), 3), seed=seed) for seed in seeds], kinds())
-    assert shares_report_seeds(store) is shared
 
 
 def test_arrays_are_read_only_views(vector_store: TrajectoryStore) -> None:
