@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,6 +32,8 @@ SIGMAS = (0.1, 0.2, 0.3, 0.5, 0.7)
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
     "recipe: noise 0.3": ({}, {}, 5),
     "no noise": ({"memory_noise": 0.0}, {}, 5),
+    "noise 0.3, 500 steps": ({}, {"steps": 500}, 5),
+    "no noise, 500 steps": ({"memory_noise": 0.0}, {"steps": 500}, 5),
     "no noise, 4 layers, rate 3e-4": ({"memory_noise": 0.0, "layers": 4}, {"learning_rate": 3e-4}, 2),
 }
 """Name to changes of the model, changes of training, and number of seeds."""
@@ -136,11 +139,11 @@ def main() -> None:
     path = args.results / "results.json"
     results: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
     done = {(result["variant"], result["seed"]) for result in results}
-    for number, (variant, (_, _, seeds)) in enumerate(VARIANTS.items()):
+    for variant, (_, _, seeds) in VARIANTS.items():
         for seed in range(seeds):
             if (variant, seed) in done:
                 continue
-            out = args.out / f"{number}-seed{seed}"
+            out = args.out / f"{re.sub('[^a-z0-9]+', '-', variant)}-seed{seed}"
             results.append(run_one(variant, seed, out, args.episodes, args.steps))
             write_json(path, results)
             write_atomically(args.results / "table.md", table(results))

@@ -43,7 +43,7 @@ def autocast(precision: str, device: torch.device) -> contextlib.AbstractContext
 
 def versions() -> dict[str, str]:
     """Versions of what results depend on."""
-    found = {"python": platform.python_version(), "platform": platform.platform()}
+    found = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
