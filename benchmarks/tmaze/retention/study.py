@@ -34,8 +34,6 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
     "no noise": ({"memory_noise": 0.0}, {}, 5),
     "no noise, 4 layers, rate 3e-4": ({"memory_noise": 0.0, "layers": 4}, {"learning_rate": 3e-4}, 2),
     "noise 0.3, 4 layers, rate 3e-4": ({"layers": 4}, {"learning_rate": 3e-4}, 2),
-    "no noise, 500 steps": ({"memory_noise": 0.0}, {"steps": 500}, 3),
-    "noise 0.3, 500 steps": ({}, {"steps": 500}, 3),
 }
 """Name to changes of the model, changes of training, and number of seeds."""
 
