@@ -6,13 +6,9 @@ import gymnasium as gym
 import numpy as np
 
 import rate
-from rate.config import EnvConfig
-from rate.data import DataConfig, StoreWriter
-from rate.envs.batch import SerialBatch
+from rate.data.store import is_store
 from rate.envs.spec import CollectRequest, spaces_of
 from rate.seeding import Purpose, episode_seeds
-from rate.training.config import TrainConfig
-from rate.types import Trajectory
 
 
 class Echo(gym.Env):
@@ -39,20 +35,23 @@ def episodes(request):
         actions = np.array([0] * 5 + [env.symbol])
         observations, rewards, terminated, truncated, _ = zip(*map(env.step, actions), strict=True)
         arrays = {"observations": np.array([first, *observations]), "actions": actions, "rewards": np.array(rewards)}
-        yield Trajectory(**arrays, terminations=np.array(terminated), truncations=np.array(truncated), seed=seed)
+        yield rate.Trajectory(**arrays, terminations=np.array(terminated), truncations=np.array(truncated), seed=seed)
 
 
-how = {"make": Echo, "make_batch": lambda: SerialBatch(Echo), "expert": episodes, "expert_defaults": {}}
+how = {"make": Echo, "make_batch": lambda: rate.SerialBatch(Echo), "expert": episodes, "expert_defaults": {}}
 judge = {"case": lambda: rate.EvalCase(name="echo", target_return=1.0, max_steps=6), "success": lambda total: total > 0}
 spec = rate.ENVS.add("echo", rate.EnvSpec(name="echo", summary="Recall a symbol", **how, **judge))
 
-with StoreWriter("runs/echo-data", spaces=spaces_of(spec), environment="echo", options={}, generator="me") as writer:
-    for episode in episodes(CollectRequest(episodes=400, seed=0, kwargs={})):
-        writer.add(episode)
+if not is_store("runs/echo-data"):
+    with rate.StoreWriter(
+        "runs/echo-data", spaces=spaces_of(spec), environment="echo", options={}, generator="me"
+    ) as writer:
+        for episode in episodes(CollectRequest(episodes=400, seed=0, kwargs={})):
+            writer.add(episode)
 
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 model = rate.RateConfig(segment_len=3, layers=1, width=32, heads=2, head_width=16, dropout=0.0)
-train = TrainConfig(window=6, steps=steps, learning_rate=3e-3, warmup_steps=20)
-data = DataConfig(path="runs/echo-data")
-config = rate.RunConfig(recipe="own", env=EnvConfig(name="echo"), model=model, train=train, data=data)
-print(rate.train_run(config, "runs/echo").evaluate()[0].success_rate)
+train = rate.TrainConfig(window=6, steps=steps, learning_rate=3e-3, warmup_steps=20)
+data = rate.DataConfig(path="runs/echo-data")
+config = rate.RunConfig(recipe="own", env=rate.EnvConfig(name="echo"), model=model, train=train, data=data)
+print(rate.train_run(config, "runs/echo", resume=True).evaluate()[0].success_rate)

@@ -3,13 +3,18 @@
 Train a policy from logged trajectories of a partially observable task; run it for any horizon at constant cost.
 """
 
-from rate.config import RunConfig
+from rate.config import EnvConfig, RunConfig
+from rate.data import DataConfig, StoreWriter
 from rate.envs import ENVS, EnvSpec, EvalCase
+from rate.envs.batch import SerialBatch
+from rate.evaluation.evaluator import EvalConfig
 from rate.experiment import Run, load, train_run
 from rate.models import MODELS, RateConfig, SequencePolicy, suggest_config
 from rate.models.actor import Actor
 from rate.recipes import RECIPES, recipe
 from rate.reports import write_report
+from rate.training.config import TrainConfig
+from rate.types import Trajectory
 
 __version__ = "0.1.0"
 
@@ -18,12 +23,19 @@ __all__ = [
     "MODELS",
     "RECIPES",
     "Actor",
+    "DataConfig",
+    "EnvConfig",
     "EnvSpec",
     "EvalCase",
+    "EvalConfig",
     "RateConfig",
     "Run",
     "RunConfig",
     "SequencePolicy",
+    "SerialBatch",
+    "StoreWriter",
+    "TrainConfig",
+    "Trajectory",
     "load",
     "recipe",
     "suggest_config",

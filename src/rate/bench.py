@@ -29,6 +29,9 @@ SIZES: dict[str, Any] = {"layers": 8, "width": 64, "heads": 8, "head_width": 32,
 SEGMENT, SEGMENTS, BATCH = 50, 3, 64
 """The size of the paper's T-Maze runs: K = 50, N = 3, batch 64."""
 
+STATUS = Path("/proc/self/status")
+"""Where Linux tells the memory of a process."""
+
 OnProgress = Callable[..., None]
 Figures = dict[str, Any]
 
@@ -198,9 +201,8 @@ def measure_training(name: str, repeats: int, recompute: bool) -> Figures:
 
 def _peak_mib() -> float | None:
     """The most memory that this process has held; None where the system does not tell."""
-    status = Path("/proc/self/status")
-    if status.exists():  # getrusage would count the parent's memory too, from before the program was replaced
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    if STATUS.exists():  # getrusage would count the parent's memory too, from before the program was replaced
+        line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
         return int(line.split()[1]) / 1024
     try:
         import resource

@@ -72,7 +72,10 @@ OPTIONS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "type": (["--train.steps", "many"], ("--train.steps", "many")),
     "type of a fraction": (["--train.steps", "1.5"], ("--train.steps", "1.5")),
     "choice": (["--train.schedule", "warm"], ("--train.schedule", "warm")),
-    "K and the window": (["--model.segment-len", "4"], ("model.segment_len = 4", "train.window = 9", "example 3")),
+    "K and the window": (
+        ["--model.segment-len", "4"],
+        ("model.segment_len = 4", "train.window = 9", "window of 8", "segments of 3"),
+    ),
     "no episodes": (["--data.episodes", "0"], ("data.episodes",)),
     "no episodes to evaluate": (["--eval.episodes", "0"], ("eval.episodes",)),
     "a case": (["--eval.cases", "lenght=9"], ("'lenght'", "length")),

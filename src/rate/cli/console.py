@@ -53,24 +53,30 @@ def bar(what: str, total: int | None = None) -> Iterator[Bar]:
 
 
 class Bar:
-    """One line of progress that follows the work."""
+    """One line of progress that follows the work from task to task."""
 
     def __init__(self, progress: Progress, what: str, total: int | None) -> None:
-        self._progress = progress
+        self._progress, self._what, self._total, self._shown = progress, what, total, what
         self._task = progress.add_task(what, total=total, note="")
-        self._started_at: int | None = None
+        self.moved = False
+        """Whether a training step was made."""
+        self.summary = ""
+        """The newest validation, for the line that is left when the bar is gone."""
 
     def to(self, done: int, total: int | None = None, what: str | None = None, note: str = "") -> None:
-        self._progress.update(self._task, completed=done, total=total, description=what, note=note)
+        if what is not None and what != self._shown:
+            self._shown = what  # another task has a rate and a time of its own, from where it starts
+            self._progress.reset(self._task, description=what, total=total, completed=max(0, done - 1))
+        self._progress.update(self._task, completed=done, total=total, note=note)
 
     def on_episode(self, done: int, total: int) -> None:
         self.to(done, total, "collecting")
 
     def on_step(self, step: int, metrics: Mapping[str, float]) -> None:
-        shown = [
-            f"{name.split('/')[0]} loss {metrics[name]:.4f}" for name in ("train/loss", "valid/loss") if name in metrics
-        ]
-        self.to(step, note=", ".join(shown))
+        self.moved = True
+        if "valid/loss" in metrics:
+            self.summary = f", validation loss {metrics['valid/loss']:.4g}"
+        self.to(step, self._total, self._what, f"loss {metrics['train/loss']:.4f}{self.summary}")
 
     def on_env_step(self, case: EvalCase, step: int) -> None:
         # Redrawing at each of a million steps would cost more than the steps.

@@ -39,6 +39,8 @@ def train(args: Sequence[str]) -> None:
             f"usage: {USAGE}\n\nrecipes: {', '.join(RECIPES.names())}\n\nfields: rate train RECIPE --help", markup=False
         )
         return
+    if {"-h", "--help"} & set(args):
+        OUT.print(f"usage: {USAGE}\n", markup=False)
     chosen = read_arguments(args)
     set_threads(chosen.threads)
     config = chosen.config
@@ -55,7 +57,8 @@ def train(args: Sequence[str]) -> None:
     if chosen.json:
         print(json.dumps({"run": str(run.path), "step": run.step, "parameters": run.policy.parameter_count()}))
     else:
-        OUT.print(f"trained to step {run.step}: {run.path}\nevaluate it with: rate eval {run.path}", markup=False)
+        done = f"trained to step {run.step}" if progress.moved else f"already trained to step {run.step}, nothing to do"
+        OUT.print(f"{done}: {run.path}{progress.summary}\nevaluate it with: rate eval {run.path}", markup=False)
 
 
 def read_arguments(args: Sequence[str]) -> TrainArguments:

@@ -25,6 +25,9 @@ class Interval:
     low: float
     high: float
 
+    def __str__(self) -> str:
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
 
 def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interval:
     """The success rate of n trials with the Wilson score interval."""

@@ -91,13 +91,20 @@ class Actor:
         return torch.as_tensor(received.reshape(-1), device=self.policy.device)
 
     def reset(self, rows: ArrayLike | None = None) -> None:
-        """Begin new episodes: all, or the given rows of the batch (indices or a boolean mask)."""
+        """Begin new episodes: all, or the given rows of the batch (indices or a boolean mask).
+
+        Reset a row before the first observation of its new episode is given to `act`. With a Gymnasium vector
+        environment: at once where it resets in the same step, one step later where it resets in the next.
+        """
         if rows is None or not self._cohorts:
             self._cohorts = []
             return
         with torch.inference_mode():
             chosen = np.zeros(len(self._return_to_go), bool)
-            chosen[np.asarray(rows)] = True
+            try:
+                chosen[np.asarray(rows)] = True
+            except IndexError:
+                raise ConfigError(f"rows {rows} are not in a batch of {len(chosen)}") from None
             self._drop(torch.as_tensor(~chosen, device=self.policy.device))
             new = torch.as_tensor(np.flatnonzero(chosen), device=self.policy.device)
             if len(new):

@@ -92,7 +92,8 @@ class RateConfig(ModelConfig):
         if window % self.segment_len:
             raise ConfigError(
                 f"model.segment_len = {self.segment_len} does not divide train.window = {window}; "
-                f"choose a divisor, for example {divisor_below(window, self.segment_len)}"
+                f"choose a window of {self.segment_len * max(1, window // self.segment_len)} steps, "
+                f"or segments of {divisor_below(window, self.segment_len)}"
             )
 
     def build(self, spaces: Spaces) -> SequencePolicy[Any]:

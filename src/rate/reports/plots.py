@@ -238,7 +238,8 @@ def _legend(figure: Figure, names: Sequence[str], styles: Styles) -> None:
     handles = [
         Line2D([], [], color=styles[name][0], marker=styles[name][1], markersize=4.5, linewidth=1.8) for name in names
     ]
-    columns = max(1, min(len(handles), int(figure.get_figwidth() // 1.4)))
+    entry = 0.6 + 0.085 * max(map(len, names), default=0)  # inches that the longest label takes at this size
+    columns = max(1, min(len(handles), int(figure.get_figwidth() // max(1.4, entry))))
     # Matplotlib leaves out a label with an underscore in front.
     labels = [f" {name}" if name.startswith("_") else name for name in names]
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)

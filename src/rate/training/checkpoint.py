@@ -100,7 +100,8 @@ def resolve_checkpoint(root: Path, name: str) -> Path:
     """The directory of `last`, `best` or `step_N` in a run's checkpoints."""
     target = _pointer(root / name) if name in ("last", "best") else name
     if target is None or not (root / target).is_dir():
-        raise CheckpointError(f"there is no checkpoint {name!r} in {root}")
+        there = ", ".join(sorted(folder.name for folder in root.glob("step_*"))) or "none"
+        raise CheckpointError(f"there is no checkpoint {name!r} in {root}; there: {there}")
     return root / target
 
 

@@ -48,7 +48,9 @@ class RunDir:
         """Refuse a place that is taken; hidden files do not take it."""
         path = self.path
         if self.config.exists():
-            raise CheckpointError(f"{path} exists already; continue it with --resume or choose another --out")
+            raise CheckpointError(
+                f"{path} exists already; continue it with --resume (in Python: resume=True) or choose another --out"
+            )
         if path.exists() and not path.is_dir():
             raise CheckpointError(f"{path} is a file; choose another --out")
         if path.is_dir() and any(not inside.name.startswith(".") for inside in path.iterdir()):

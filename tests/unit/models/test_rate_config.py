@@ -60,7 +60,7 @@ def test_unknown_names_come_with_a_suggestion(changes: dict[str, Any], message: 
 
 def test_windows() -> None:
     RateConfig(segment_len=10).check_window(30)
-    with pytest.raises(ConfigError, match="choose a divisor, for example 8"):
+    with pytest.raises(ConfigError, match="choose a window of 30 steps, or segments of 8"):
         RateConfig(segment_len=10).check_window(32)
     sliding = MODELS.get("dt")(12)
     sliding.check_window(12)
