@@ -104,16 +104,26 @@ def data_info(path: tyro.conf.Positional[str], *, json: bool = False) -> None:
         "observation_space": str(store.spaces.observation),
         "action_space": str(store.spaces.action),
         "options": store.card.get("options"),
+        "dropped_infos": store.card.get("dropped_infos", []),
         "shards": len(store.shards),
     }
     if json:
         return print_json(facts)
     for name, value in facts.items():
-        OUT.print(f"{name}: {value}", markup=False)
+        OUT.print(f"{name.replace('_', ' ')}: {_plain(value)}", markup=False)
 
 
 def _spread(values: Any) -> dict[str, float]:
     return {"min": float(values.min()), "mean": float(values.mean()), "max": float(values.max())}
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict) and set(value) == {"min", "mean", "max"}:
+        return f"{value['min']:g} to {value['max']:g}, mean {value['mean']:.4g}"
+    if isinstance(value, (dict, list)):
+        items = [f"{key}={item}" for key, item in value.items()] if isinstance(value, dict) else value
+        return ", ".join(map(str, items)) or "none"
+    return str(value)
 
 
 def data_export(path: tyro.conf.Positional[str], dataset_id: tyro.conf.Positional[str]) -> None:
@@ -167,7 +177,10 @@ def evaluate(
     skipped = len(loaded.cases(set, chosen)) - len(results)
     if skipped:
         note(f"{skipped} case(s) skipped: recorded already")
-    print_json([case_row(result) for result in results]) if json else OUT.print(case_table(results))
+    if json:
+        print_json([case_row(result) for result in results])
+    elif results:
+        OUT.print(case_table(results))
 
 
 def case_row(result: CaseResult) -> dict[str, Any]:
