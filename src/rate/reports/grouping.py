@@ -44,6 +44,14 @@ def by_configuration(runs: Sequence[RunSummary]) -> dict[str, list[RunSummary]]:
     return labelled
 
 
+def unequal_settings(runs: Sequence[RunSummary]) -> list[str]:
+    """Fields of training and data in which runs that stand side by side differ, with their values."""
+    flat = [_experiment_fields(run.config) for run in runs]
+    names = sorted({name for config in flat for name in config if name.startswith(("train.", "data."))})
+    values = {name: list(dict.fromkeys(config.get(name, "-") for config in flat)) for name in names}
+    return [f"{name} ({', '.join(found)})" for name, found in values.items() if len(found) > 1]
+
+
 def _labels(runs: Sequence[RunSummary]) -> dict[str, str]:
     """Key of a configuration to its label; short labels, unless they would be the same for two configurations."""
     name = runs[0].model

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rate.evaluation.statistics import Interval, mean_sem, wilson_interval
-from rate.reports.grouping import by_configuration
+from rate.reports.grouping import by_configuration, unequal_settings
 from rate.reports.runs import CaseResult, RunSummary
 from rate.types import EpisodeRecord
 
@@ -79,12 +79,14 @@ def estimate(records: Iterable[EpisodeRecord], metric: str) -> Interval:
 
 
 def pooling_notes(experiment: Experiment) -> list[str]:
-    """What makes pooled runs something other than one run per seed."""
-    return [
+    """What makes pooled runs something other than one run per seed, and compared runs something other than equals."""
+    shared = [
         f"{experiment.env}: pooled runs of {model.model} share a seed"
         for model in experiment.models
         if len({run.seed for run in model.runs}) < len(model.runs)
     ]
+    unequal = unequal_settings([run for model in experiment.models for run in model.runs])
+    return shared + ([f"{experiment.env}: the runs differ in {'; '.join(unequal)}"] if unequal else [])
 
 
 def _experiment(env: str, runs: Sequence[RunSummary]) -> Experiment:

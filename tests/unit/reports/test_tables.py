@@ -5,6 +5,7 @@ Wilson bounds are written out, so an error in the pooling cannot hide in a share
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,16 @@ def test_pooled_runs_that_share_a_seed_are_noted(make_run: Any) -> None:
     first, second, third = make_run("a"), make_run("b", seed=1), make_run("c", seed=1)
     assert pooling_notes(read(first, second)[0]) == []
     assert pooling_notes(read(first, second, third)[0]) == ["tmaze: pooled runs of rate share a seed"]
+
+
+def test_models_that_were_trained_unequally_are_noted(make_run: Any) -> None:
+    runs = [make_run("a", model="rate"), make_run("b", model="dt")]
+    assert pooling_notes(read(*runs)[0]) == []
+    for path, steps in zip(runs, (20, 1000), strict=True):
+        config = json.loads((path / "config.json").read_text())
+        config["train"] = {"steps": steps, "log_every": steps}
+        (path / "config.json").write_text(json.dumps(config))
+    assert pooling_notes(read(*runs)[0]) == ["tmaze: the runs differ in train.steps (20, 1000)"]
 
 
 def labels(*paths: Path) -> dict[str, list[str]]:
