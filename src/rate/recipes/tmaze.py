@@ -22,7 +22,7 @@ WINDOW_HORIZONS = HORIZONS[:7]
 
 SIZES: dict[str, Any] = {"layers": 2, "width": 64, "heads": 4, "head_width": 16}
 MEMORY: dict[str, Any] = {"memory_tokens": 10, "memory_noise": 0.3}
-"""The noise makes the stored bit an attractor of the memory update: benchmarks/tmaze/retention has the study."""
+"""The noise widens the basin in which the stored bit is kept: benchmarks/tmaze/retention has the study."""
 
 
 def tmaze(model: str, horizons: tuple[int, ...], **fields: Any) -> RunConfig:
