@@ -19,9 +19,6 @@ NAMES = {*ENVS.names(), *MODELS.names(), *RECIPES.names()}
 OWNERS = ("models", "recipes")
 """Packages whose files own names; an environment's file owns its own."""
 
-HOMONYMS = {"panel.scale == 'rate'"}
-"""Words that happen to be names: here the scale of an axis that shows shares."""
-
 METHODS = {"startswith", "endswith", "removeprefix", "find", "count", "index"}
 
 
@@ -38,7 +35,7 @@ def branches(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and text of every comparison, `in`, match, string test and table lookup on a registered name."""
     for node in ast.walk(tree):
         tested: list[ast.AST] = []
-        if isinstance(node, ast.Compare) and ast.unparse(node) not in HOMONYMS:
+        if isinstance(node, ast.Compare):
             tested = [node.left, *node.comparators]
         elif isinstance(node, ast.MatchValue):
             tested = [node.value]

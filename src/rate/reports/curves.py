@@ -16,7 +16,7 @@ from rate.reports.runs import RunSummary
 
 MAX_POINTS = 400
 
-Scale: TypeAlias = Literal["log", "linear", "rate"]
+Scale: TypeAlias = Literal["log", "linear", "fraction"]
 Series: TypeAlias = dict[float, float]
 
 
@@ -47,11 +47,11 @@ def learning_panels(runs: Sequence[RunSummary]) -> list[Panel]:
     panels = [
         _panel("Training loss", "Loss", "log", runs, _logged("train/loss")),
         _panel("Validation loss", "Loss", "log", runs, _logged("valid/loss")),
-        _panel("Validation accuracy", "Correct actions (fraction)", "rate", runs, _logged("valid/accuracy")),
+        _panel("Validation accuracy", "Correct actions (fraction)", "fraction", runs, _logged("valid/accuracy")),
         _panel(
             f"{name} during training",
             f"{name} (mean over cases)",
-            "rate" if is_rate else "linear",
+            "fraction" if is_rate else "linear",
             runs,
             lambda run: evaluation_series(run.metrics, suffix),
         ),

@@ -112,7 +112,7 @@ def _draw_panel(axes: Axes, panel: Panel, styles: Styles, title: str) -> None:
         line.set(marker=marker if sparse else "", markersize=3.5)
     if panel.scale == "log":
         _log_y(axes)
-    elif panel.scale == "rate":
+    elif panel.scale == "fraction":
         axes.set_ylim(-0.03, 1.03)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))

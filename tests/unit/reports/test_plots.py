@@ -38,7 +38,7 @@ def test_panels_are_those_that_were_logged(make_run: Any) -> None:
     full = learning_panels(read_runs([make_run("a")]))
     titles = ["Training loss", "Validation loss", "Validation accuracy", "Success rate during training"]
     assert [panel.title for panel in full] == titles
-    assert [panel.scale for panel in full] == ["log", "log", "rate", "rate"]
+    assert [panel.scale for panel in full] == ["log", "log", "fraction", "fraction"]
     (only,) = learning_panels(read_runs([make_run("b", metrics=[{"step": 1, "train/loss": -0.5}])]))
     assert (only.title, only.scale) == ("Training loss", "linear")
 
