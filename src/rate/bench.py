@@ -8,9 +8,9 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rate.models import MODELS, RateConfig, SequencePolicy, unroll
+from rate import comparison
+from rate.comparison import clock
+from rate.models import MODELS, ModelConfig, RateConfig, SequencePolicy, unroll
 from rate.models.segment import SegmentPolicy
 from rate.models.window import WindowPolicy
 from rate.types import Inputs, Output, Segment, Spaces, tree_leaves, tree_map
@@ -36,12 +38,10 @@ OnProgress = Callable[..., None]
 Figures = dict[str, Any]
 
 
-def models() -> dict[str, RateConfig]:
+def models() -> dict[str, ModelConfig]:
     """The two that are compared, at equal width, depth and effective context."""
     rate = MODELS.get("rate")(SEGMENT * SEGMENTS, memory_tokens=10, valve_heads=2, **SIZES)
-    dt = MODELS.get("dt")(SEGMENT * SEGMENTS, **SIZES)
-    assert isinstance(rate, RateConfig) and isinstance(dt, RateConfig)
-    return {"rate": rate, "dt": dt}
+    return {"rate": rate, "dt": MODELS.get("dt")(SEGMENT * SEGMENTS, **SIZES)}
 
 
 def inputs(batch: int, first: bool = False) -> Inputs:
@@ -49,12 +49,8 @@ def inputs(batch: int, first: bool = False) -> Inputs:
         observation=torch.randn(batch, 4),
         previous_action=None if first else torch.zeros(batch, dtype=torch.long),
         return_to_go=torch.ones(batch),
+        timestep=0 if first else 1,
     )
-
-
-def clock() -> float:
-    """CPU seconds on one thread, where other work does not count; wall seconds on several, where waiting does."""
-    return time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()
 
 
 def warm_state(policy: SequencePolicy[Any], batch: int) -> Any:
@@ -96,6 +92,9 @@ def random_window(batch: int, length: int) -> Segment:
         observation=torch.randn(batch, length, 4),
         action=torch.randint(0, 4, (batch, length)),
         return_to_go=torch.ones(batch, length),
+        reward=torch.zeros(batch, length),
+        terminated=torch.zeros(batch, length, dtype=torch.bool),
+        timestep=torch.arange(length).expand(batch, -1),
         mask=torch.ones(batch, length, dtype=torch.bool),
     )
 
@@ -109,7 +108,7 @@ def state_bytes(policy: SequencePolicy[Any], steps: int) -> int:
     return sum(leaf.numel() * leaf.element_size() for leaf in tree_leaves(state))
 
 
-def acting(config: RateConfig, repeats: int) -> Figures:
+def acting(config: ModelConfig, repeats: int) -> Figures:
     """Time per step at batch 1 and 100, incremental against recomputed, averaged over the places of a segment."""
     policy = seeded(config)
     figures: Figures = {"state_bytes_per_env": state_bytes(policy, 2 * SEGMENT), "parameters": policy.parameter_count()}
@@ -132,7 +131,7 @@ def _steps(policy: SequencePolicy[Any], batch: int, repeats: int) -> int:
     return SEGMENT if batch > 1 else SEGMENT * repeats
 
 
-def flatness(config: RateConfig, states: Mapping[int, Any], repeats: int) -> Figures:
+def flatness(config: ModelConfig, states: Mapping[int, Any], repeats: int) -> Figures:
     """Time per step at several places of one episode. Rounds of the places alternate, so that load hits all alike."""
     policy = seeded(config)
     running = {place: tree_map(torch.clone, state) for place, state in states.items()}
@@ -153,7 +152,7 @@ def flatness(config: RateConfig, states: Mapping[int, Any], repeats: int) -> Fig
     }
 
 
-def episode_states(config: RateConfig, places: tuple[int, ...]) -> dict[int, Any]:
+def episode_states(config: ModelConfig, places: tuple[int, ...]) -> dict[int, Any]:
     """The states at several places of one episode."""
     policy, states = seeded(config), {}
     with torch.inference_mode():
@@ -165,12 +164,12 @@ def episode_states(config: RateConfig, places: tuple[int, ...]) -> dict[int, Any
     return states
 
 
-def seeded(config: RateConfig) -> SequencePolicy[Any]:
+def seeded(config: ModelConfig) -> SequencePolicy[Any]:
     torch.manual_seed(0)
     return config.build(SPACES).eval()
 
 
-def training_step(config: RateConfig, recompute: bool, batch: int = BATCH) -> Callable[[], None]:
+def training_step(config: ModelConfig, recompute: bool, batch: int = BATCH) -> Callable[[], None]:
     """One optimiser step: forward, backward through memory, AdamW."""
     torch.manual_seed(0)
     policy = config.build(SPACES).train()
@@ -254,6 +253,7 @@ def run_bench(*, quick: bool = False, on_progress: OnProgress | None = None) -> 
 
 def _parts(threads: int, states: Mapping[int, Any], repeats: int) -> list[tuple[int, str, Callable[[], Any]]]:
     rate, dt = models()["rate"], models()["dt"]
+    assert isinstance(rate, RateConfig)
     plain = replace(rate, kv_heads=rate.heads)
     few = max(1, repeats // 4)
     return [
@@ -265,6 +265,8 @@ def _parts(threads: int, states: Mapping[int, Any], repeats: int) -> list[tuple[
         (threads, "training_rate_recompute", lambda: _training_in_child("rate", threads, few, recompute=True)),
         (threads, "training_dt", lambda: _training_in_child("dt", threads, few)),
         (threads, "tmaze_env_steps_per_second", environment_steps),
+        (threads, "mamba_scan", lambda: comparison.scan(few)),
+        *((threads, f"model {name}", partial(comparison.measure, name, repeats)) for name in MODELS.names()),
     ]
 
 

@@ -16,9 +16,9 @@ from rate.data.windows import DataConfig
 from rate.envs import ENVS
 from rate.errors import CheckpointError, ConfigError, RateError
 from rate.evaluation.evaluator import EvalConfig, cases_of
-from rate.models import CONFIG_CLASSES, MODELS, ModelConfig
-from rate.objectives import OBJECTIVES
-from rate.registry import check_names
+from rate.models import MODELS, ModelConfig
+from rate.objectives import OBJECTIVES, BehaviourCloningConfig, ObjectiveConfig
+from rate.registry import CONFIG_CLASSES, check_names
 from rate.serial import from_dict, to_dict
 from rate.training.config import TrainConfig
 
@@ -43,6 +43,7 @@ class RunConfig:
     """The recipe this configuration started from."""
     env: EnvConfig
     model: ModelConfig
+    objective: ObjectiveConfig = field(default_factory=BehaviourCloningConfig)
     data: DataConfig = field(default_factory=DataConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     eval: EvalConfig = field(default_factory=EvalConfig)
@@ -53,7 +54,7 @@ class RunConfig:
         check_seed("seed", self.seed)
         check_seed("eval.seed", self.eval.seed)
         MODELS.get(self.model.name)
-        OBJECTIVES.get(self.train.objective)
+        OBJECTIVES.get(self.objective.name)
         cases_of(ENVS.get(self.env.name), self.eval.cases)
         self.model.check_window(self.train.window)
 

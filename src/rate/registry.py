@@ -61,3 +61,7 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
+
+
+CONFIG_CLASSES: Registry[type] = Registry("configuration")
+"""Class name to class, to read the configurations of models and objectives back from JSON."""

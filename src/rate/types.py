@@ -58,6 +58,8 @@ class Spaces:
 
     observation: gym.Space[Any]
     action: gym.Space[Any]
+    oracle: gym.Space[Any] | None = None
+    """A privileged fact of each episode that a policy is told; None: it is told nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +95,16 @@ class Segment:
     """(B, T) or (B, T, A)"""
     return_to_go: Tensor
     """(B, T), undiscounted, over the full episode."""
+    reward: Tensor
+    """(B, T), what followed the action."""
+    terminated: Tensor
+    """(B, T) bool, whether the episode ended by its own rules, and not at a time limit."""
+    timestep: Tensor
+    """(B, T), the place of a step in its episode."""
     mask: Tensor
     """(B, T) bool, true for real steps."""
+    oracle: Tree = None
+    """(B, T, ...), the same at every step of an episode; None where the policy is told nothing."""
 
     def __len__(self) -> int:
         return self.mask.shape[1]
@@ -104,6 +114,16 @@ class Segment:
         size = length or len(self)
         for start in range(0, len(self), size):
             yield tree_map(lambda leaf, at=start: leaf[:, at : at + size], self)
+
+    def at(self, step: int) -> Inputs:
+        """What a policy is given at one step of the segment, the first of which is the first of the episodes."""
+        return Inputs(
+            observation=tree_map(lambda leaf: leaf[:, step], self.observation),
+            previous_action=self.action[:, step - 1] if step else None,
+            return_to_go=self.return_to_go[:, step],
+            timestep=step,
+            oracle=tree_map(lambda leaf: leaf[:, step], self.oracle),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +136,10 @@ class Inputs:
     """(B,) or (B, A); None at the first step of the episodes."""
     return_to_go: Tensor
     """(B,)"""
+    timestep: int
+    """The place of the step in its episode."""
+    oracle: Tree = None
+    """(B, ...)"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -66,7 +66,7 @@ OPTIONS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "model": (["--model.name", "ratte"], ("unknown model", "'rate'")),
     "valve": (["--model.valve", "ca3"], ("unknown valve", "'ca2'")),
     "activation": (["--model.valve-activation", "rellu"], ("unknown activation", "'relu'")),
-    "objective": (["--train.objective", "behavior-cloning"], ("unknown objective", "'behaviour-cloning'")),
+    "objective": (["--objective", "behavior-cloning"], ("unknown objective", "'behaviour-cloning'")),
     "field": (["--train.stepz", "3"], ("--train.stepz", "--train.steps")),
     "field of another model": (["--model.kernel-size", "3"], ("--model.kernel-size",)),
     "type": (["--train.steps", "many"], ("--train.steps", "many")),

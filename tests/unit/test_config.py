@@ -61,7 +61,7 @@ def test_it_is_frozen(config: RunConfig) -> None:
         ("model", {"name": "nothing"}, UnknownNameError),
         ("model", {"valve": "nothing"}, UnknownNameError),
         ("model", {"segment_len": 7}, ConfigError),
-        ("train", {"objective": "nothing"}, UnknownNameError),
+        ("objective", {"name": "nothing"}, UnknownNameError),
         ("train", {"window": 31}, ConfigError),
         ("eval", {"cases": ("length=1",)}, ConfigError),
         ("eval", {"cases": ("depth=9",)}, RateError),

@@ -27,7 +27,7 @@ LAYERS = [
     {"recipes"},
     {"reports"},
     {"rate"},  # the face of the library: what `import rate` gives
-    {"bench"},
+    {"bench", "comparison"},
     {"cli"},
     {"__main__"},
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from rate.cli.console import OUT
 
@@ -13,7 +13,22 @@ def print_bench(figures: dict[str, Any]) -> None:
     """One table per number of threads."""
     for key, part in figures.items():
         if key.startswith("threads-"):
-            OUT.print(_table(f"{key.removeprefix('threads-')} thread(s)", part))
+            threads = f"{key.removeprefix('threads-')} thread(s)"
+            models = {name.removeprefix(MODEL): row for name, row in part.items() if name.startswith(MODEL)}
+            OUT.print(_table(threads, {name: value for name, value in part.items() if not name.startswith(MODEL)}))
+            OUT.print(_models(f"every model at the size of its T-Maze recipe, {threads}", models))
+
+
+MODEL = "model "
+
+
+def _models(title: str, rows: dict[str, dict[str, float]]) -> Table:
+    """A row for each model."""
+    columns = list(next(iter(rows.values()), {}))
+    table = Table("model", *(Column(name.replace("_", " "), justify="right") for name in columns), title=title)
+    for name, row in rows.items():
+        table.add_row(name, *(_shown(row[column]) for column in columns))
+    return table
 
 
 def _table(title: str, part: dict[str, Any]) -> Table:

@@ -72,9 +72,12 @@ def _works() -> str:
         observation=torch.zeros(2, 9, 4),
         action=torch.zeros(2, 9, dtype=torch.long),
         return_to_go=torch.ones(2, 9),
+        reward=torch.zeros(2, 9),
+        terminated=torch.zeros(2, 9, dtype=torch.bool),
+        timestep=torch.arange(9).expand(2, -1),
         mask=torch.ones(2, 9, dtype=torch.bool),
     )
-    loss = BehaviourCloning(None)(policy, window).total
+    loss = BehaviourCloning()(policy, window).total
     loss.backward()
     torch.optim.AdamW(policy.parameters()).step()
     Actor(policy, target_return=1.0).act(spec.make(length=9).reset(seed=0)[0])

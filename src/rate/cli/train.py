@@ -12,13 +12,14 @@ from pathlib import Path
 
 from rate.cli.console import OUT, bar, note
 from rate.cli.parse import parse, set_threads
-from rate.config import RunConfig, config_from_json
+from rate.config import RunConfig, config_from_json, edit
 from rate.errors import ConfigError
 from rate.experiment import train_run
+from rate.objectives import OBJECTIVES
 from rate.recipes import RECIPES, recipe
 from rate.training.run_dir import RunDir
 
-USAGE = "rate train RECIPE [--FIELD VALUE ...] [--out DIR] [--resume] [--threads N] [--json]"
+USAGE = "rate train RECIPE [--FIELD VALUE ...] [--objective NAME] [--out DIR] [--resume] [--threads N] [--json]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,7 @@ def train(args: Sequence[str]) -> None:
 def read_arguments(args: Sequence[str]) -> TrainArguments:
     """Options of the command are taken out; the rest edits the configuration."""
     rest = list(args)
-    out, threads = _take(rest, "--out"), _take(rest, "--threads")
+    out, threads, objective = _take(rest, "--out"), _take(rest, "--threads"), _take(rest, "--objective")
     resume, as_json = _flag(rest, "--resume"), _flag(rest, "--json")
     named = bool(rest) and not rest[0].startswith("-")
     if named:
@@ -75,6 +76,8 @@ def read_arguments(args: Sequence[str]) -> TrainArguments:
         name, default = "", config_from_json(started.read_config(), started.config)
     else:
         raise ConfigError(f"which recipe? usage: {USAGE}")
+    if objective is not None:  # another class with other fields, so it is chosen before they are read
+        default = edit(default, {"objective": OBJECTIVES.get(objective)(name=objective)})
     config = parse(RunConfig, rest, f"rate train {name}".strip(), default=default)
     where = Path(out) if out else Path("runs") / config.env.name / f"{config.model.name}-seed{config.seed}"
     return TrainArguments(config=config, out=where, resume=resume, threads=_number(threads), json=as_json)

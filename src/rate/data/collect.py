@@ -34,6 +34,7 @@ def dataset_name(spec: EnvSpec, request: CollectRequest) -> str:
         "options": expert_options(spec, request.kwargs),
         "episodes": request.episodes,
         "seed": request.seed,
+        "facts": sorted(spec.oracle),
         "version": VERSION,
     }
     try:

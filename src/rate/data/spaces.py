@@ -137,11 +137,14 @@ def space_from_json(value: Json) -> gym.Space[Any]:
 
 
 def spaces_to_json(value: Spaces) -> Json:
-    return {"observation": space_to_json(value.observation), "action": space_to_json(value.action)}
+    oracle = {} if value.oracle is None else {"oracle": space_to_json(value.oracle)}
+    return {"observation": space_to_json(value.observation), "action": space_to_json(value.action), **oracle}
 
 
 def spaces_from_json(value: Json) -> Spaces:
-    return Spaces(observation=space_from_json(value["observation"]), action=space_from_json(value["action"]))
+    oracle = space_from_json(value["oracle"]) if "oracle" in value else None
+    spaces = {name: space_from_json(value[name]) for name in ("observation", "action")}
+    return Spaces(**spaces, oracle=oracle)
 
 
 def same_space(one: gym.Space[Any], other: gym.Space[Any]) -> bool:

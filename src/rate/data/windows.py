@@ -50,7 +50,9 @@ class DataConfig:
     validation_fraction: float = 0.1
     """Share of the episodes that is held out."""
     return_scale: float = 1.0
-    """Returns-to-go are divided by this."""
+    """Rewards and returns-to-go are divided by this."""
+    oracle: str = ""
+    """A privileged fact of the episodes that the policy is told, as the environment names it; empty: none."""
 
     def __post_init__(self) -> None:
         if self.episodes <= 0:
@@ -107,7 +109,8 @@ def _check_excess(length: int, longest: int) -> None:
 class Windows:
     """Windows of `length` steps, one per episode and epoch.
 
-    Past the end of an episode its last step is repeated, since zero need not lie in a space; the mask tells.
+    Past the end of an episode its last step is repeated, since zero need not lie in a space; the mask tells. The
+    observation there is the one after the last step. `lookahead` more steps follow those of the window.
     """
 
     def __init__(
@@ -118,6 +121,8 @@ class Windows:
         length: int,
         start: Start = "first",
         return_scale: float = 1.0,
+        oracle: str = "",
+        lookahead: int = 0,
         seed: int = 0,
     ) -> None:
         self.ids: Ids = np.asarray(episode_ids, dtype=np.int64)
@@ -131,7 +136,10 @@ class Windows:
         self.store, self.length, self.start, self.seed = store, length, start, seed
         self._lengths = store.lengths[self.ids]
         self._form = space_form(store.spaces.observation)
-        self._steps = np.arange(length)
+        self._steps = np.arange(length + lookahead)
+        self._oracle, self._return_scale = oracle, return_scale
+        if oracle and f"infos.{oracle}" not in store.shards[0].columns:
+            raise DataError(f"{store.path} does not hold {oracle!r} of its episodes; collect it with that information")
         self._action_dtype = np.float32 if isinstance(store.spaces.action, gym.spaces.Box) else np.int64
         columns = [(suffix_sums(store.rewards(int(i))) / return_scale).astype(np.float32) for i in self.ids]
         self._return_to_go = np.concatenate(columns)
@@ -167,20 +175,23 @@ class Windows:
             yield self._gather(items[at : at + batch_size], starts[at : at + batch_size])
 
     def _gather(self, items: Ids, starts: Ids) -> Segment:
-        steps = starts[:, None] + self._steps
-        mask = steps < self._lengths[items][:, None]
-        steps = np.minimum(steps, self._lengths[items][:, None] - 1)
-        ids = self.ids[items]
-        rows = self.store.first_step[ids][:, None] + steps
-        observation_rows = rows + self.store.episode_in_shard[ids][:, None]
+        lengths, ids = self._lengths[items][:, None], self.ids[items]
+        timestep = starts[:, None] + self._steps
+        mask, steps = timestep < lengths, np.minimum(timestep, lengths - 1)
+        first = self.store.first_step[ids][:, None]
+        rows, first_seen = first + steps, first + self.store.episode_in_shard[ids][:, None]
+        seen = first_seen + np.minimum(timestep, lengths)
         read = _Reader(self.store, self.store.shard_of[ids])
-        action = read("actions", rows).astype(self._action_dtype, copy=False)
-        return_to_go = self._return_to_go[self._return_start[items][:, None] + steps] * mask
+        reward = read("rewards", rows).astype(np.float32) / np.float32(self._return_scale)
         return Segment(
-            observation=unpack(self._form, "observations", lambda name: _tensor(read(name, observation_rows))),
-            action=torch.from_numpy(action),
-            return_to_go=torch.from_numpy(return_to_go),
+            observation=unpack(self._form, "observations", lambda name: _tensor(read(name, seen))),
+            action=torch.from_numpy(read("actions", rows).astype(self._action_dtype, copy=False)),
+            return_to_go=torch.from_numpy(self._return_to_go[self._return_start[items][:, None] + steps] * mask),
+            reward=torch.from_numpy(reward * mask),
+            terminated=torch.from_numpy(read("terminations", rows)),
+            timestep=torch.from_numpy(timestep),
             mask=torch.from_numpy(mask),
+            oracle=_tensor(read(f"infos.{self._oracle}", first_seen + 0 * steps)) if self._oracle else None,
         )
 
 

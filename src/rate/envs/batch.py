@@ -28,8 +28,9 @@ def stack_trees(trees: Sequence[Tree]) -> Tree:
 class SerialBatch:
     """One environment per row. Finished rows are not stepped: they repeat their last observation, with reward 0."""
 
-    def __init__(self, make: Callable[[], gym.Env[Any, Any]]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], gym.Env[Any, Any]], facts: Sequence[str] = ()) -> None:
+        self._make, self._facts = make, facts
+        self.info: Mapping[str, Array] = {}
         # Instances outlive the episodes, because making one is often dearer than resetting it.
         self._pool = [make()]
         self.spaces = Spaces(observation=self._pool[0].observation_space, action=self._pool[0].action_space)
@@ -42,7 +43,9 @@ class SerialBatch:
         while len(self._pool) < size:
             self._pool.append(self._make())
         self._rows = self._pool[:size]
-        self._last = [env.reset(seed=int(seed))[0] for env, seed in zip(self._rows, seeds, strict=True)]
+        answers = [env.reset(seed=int(seed)) for env, seed in zip(self._rows, seeds, strict=True)]
+        self._last, infos = [answer[0] for answer in answers], [answer[1] for answer in answers]
+        self.info = {key: np.stack([np.asarray(info[key]) for info in infos]) for key in self._facts if key in infos[0]}
         self._terminated, self._truncated = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
         return stack_trees(self._last)
 

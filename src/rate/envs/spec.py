@@ -31,6 +31,8 @@ class BatchEnv(Protocol):
     """B episodes in lock-step, without automatic reset. Row i with seed s is the episode that seed s gives alone."""
 
     spaces: Spaces
+    info: Mapping[str, Array]
+    """What `reset` told of each row besides its observation."""
 
     def reset(self, seeds: NDArray[np.int64]) -> Tree: ...
 
@@ -82,6 +84,9 @@ class EnvSpec:
     """case(**kwargs) -> the evaluation case for these environment arguments."""
     success: Callable[[float], bool] | None
     """Episode return -> success; None where the environment has no notion of it."""
+    oracle: Mapping[str, gym.Space[Any]] = field(default_factory=dict)
+    """Privileged facts of an episode that a policy may be told (`data.oracle`): their names in the information that
+    `reset` gives, and in the data of the expert, with their spaces."""
     axis: str | None = None
     """The tag that orders cases on the x axis of a figure."""
     axis_unit: str | None = None

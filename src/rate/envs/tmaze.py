@@ -167,6 +167,7 @@ class TMazeBatch:
     def __init__(self, length: int | Array = 30) -> None:
         self._corridor = corridor_of(length)
         self.spaces = _spaces()
+        self.info: Mapping[str, Array] = {}
 
     def reset(self, seeds: NDArray[np.int64]) -> NDArray[np.float32]:
         size = len(seeds)
@@ -181,6 +182,7 @@ class TMazeBatch:
             clue=clue_of(seeds),
             counter=_key(seeds, _NOISE_STREAM),
         )
+        self.info = {"clue": self._rows.clue}
         return self._observe(self._rows.clue)
 
     def step(self, action: Array) -> BatchStep:
@@ -313,6 +315,7 @@ def _trajectory(observations: Array, turn: int, reward: bool, seed: int) -> Traj
         rewards=rewards,
         terminations=terminations,
         truncations=np.zeros(steps, dtype=np.bool_),
+        infos={"clue": np.full(steps + 1, observations[0, CLUE])},
         seed=seed,
     )
 
@@ -348,6 +351,7 @@ ENVS.add(
         expert_defaults=asdict(OracleOptions()),
         case=case,
         success=success,
+        oracle={"clue": gym.spaces.Box(-1.0, 1.0, (), np.float32)},
         axis="length",
         axis_unit="environment steps",
     ),

@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -95,6 +96,8 @@ class Evaluator:
     spec: EnvSpec
     config: EvalConfig
     return_scale: float = 1.0
+    oracle: str = ""
+    """The privileged fact that the policy is told; empty: none."""
     purpose: Purpose = Purpose.REPORT
 
     def run(
@@ -109,11 +112,12 @@ class Evaluator:
         chunks = [seeds[at : at + config.batch] for at in range(0, len(seeds), config.batch)]
         env = self.spec.make_batch(**case.kwargs)
         steps, results = 0, []
+        tell = partial(on_step, case) if on_step else None
         gpus = [policy.device] if policy.device.type == "cuda" else []
         with torch.random.fork_rng(devices=gpus):
             torch.manual_seed(config.seed)
             for chunk in chunks:
-                results.append(rollout(actor, env, chunk, case.max_steps, on_step and (lambda n: on_step(case, n))))
+                results.append(rollout(actor, env, chunk, case.max_steps, tell, self.oracle))
                 steps += int(results[-1].lengths.max())
         env.close()
         policy.train(was_training)

@@ -49,10 +49,11 @@ def rollout(
     seeds: NDArray[np.int64],
     max_steps: int,
     on_step: Callable[[int], None] | None = None,
+    oracle: str = "",
 ) -> Episodes:
-    """Run one episode per seed until all have ended or `max_steps` have passed."""
-    actor.reset()
+    """Run one episode per seed until all have ended or `max_steps` have passed; the actor is told `oracle` of each."""
     observation = env.reset(seeds)
+    actor.reset(oracle=env.info[oracle] if oracle else None)
     progress = _Progress(np.zeros(len(seeds)), np.zeros(len(seeds), np.int64))
     for step in range(max_steps):
         answer = env.step(actor.act(observation))

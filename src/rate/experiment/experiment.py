@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,17 @@ from rate.errors import ConfigError
 from rate.evaluation.evaluator import Evaluator, cases_of
 from rate.experiment.data import OnEpisode, prepare_data, shares_seeds
 from rate.experiment.run import Run
-from rate.models import SequencePolicy
-from rate.objectives import OBJECTIVES
+from rate.models import SequencePolicy, unroll
+from rate.objectives.objective import Objective, Unroll
+from rate.registry import check_names
 from rate.seeding import Purpose
 from rate.training import trainer as training
+from rate.training.checkpoint import load_checkpoint, resolve_checkpoint
+from rate.training.config import TrainConfig
 from rate.training.device import environment_record, pick_device
 from rate.training.lock import locked
 from rate.training.run_dir import RunDir
+from rate.types import Spaces
 
 OnNote = Callable[[str], None]
 
@@ -48,21 +53,26 @@ def train_run(
     stored = config_to_json(config)
     exists = (out / "config.json").exists()
     if exists and resume:
-        _same_config(RunDir.open(out), stored)
+        check_same_config(RunDir.open(out), stored)
+        if _is_trained(RunDir.open(out), config.train):
+            return Run.load(out)
     else:
         RunDir(out).check_free()
     device = pick_device(config.train.device)
     store = prepare_data(config.env.name, config.data, on_episode)
     if on_note is not None and config.data.path and shares_seeds(store, config.eval):
         on_note("the data holds seeds that evaluation uses; set --eval.seed to another value")
-    windows = _windows(config, store)
     seed_everything(config.seed)
-    policy = config.model.build(store.spaces)
+    policy = config.model.build(with_oracle(config, store.spaces))
+    if config.data.oracle and not policy.told:
+        raise ConfigError(f"{config.model.name} is told nothing; leave data.oracle empty, or train oracle-dt")
+    objective = config.objective.build(policy, _unroll(config.train))
+    windows = _windows(config, store, objective.lookahead)
     started = environment_record(device, command), _meta(config)
     run = RunDir.open(out) if exists else RunDir.create(out, stored, *started)
     with locked(out):
         run.describe(*started)
-        trainer = _trainer(config, run, policy, windows, device)
+        trainer = _trainer(config, run, (policy, objective), windows, device)
         trainer.on_step = on_step
         trainer.resume()
         trainer.fit()
@@ -72,13 +82,14 @@ def train_run(
 def _trainer(
     config: RunConfig,
     run: RunDir,
-    policy: SequencePolicy[Any],
+    learner: tuple[SequencePolicy[Any], Objective],
     windows: tuple[Windows, Windows | None],
     device: torch.device,
 ) -> training.Trainer:
+    policy, objective = learner
     return training.Trainer(
         policy=policy,
-        objective=OBJECTIVES.get(config.train.objective)(config.train.bptt_segments, config.train.recompute),
+        objective=objective,
         config=config.train,
         run=run,
         train=windows[0],
@@ -89,11 +100,24 @@ def _trainer(
     )
 
 
-def _same_config(run: RunDir, stored: Mapping[str, Any]) -> None:
+def check_same_config(run: RunDir, stored: Mapping[str, Any]) -> None:
+    """Refuse a run directory that another configuration was trained in."""
     changed = differences(run.read_config(), stored)
     if changed:
         what = changed[0] or "configuration"
         raise ConfigError(f"{run.path} was started with another {what}; resume it with its own configuration")
+
+
+def _is_trained(run: RunDir, config: TrainConfig) -> bool:
+    """Whether nothing is left to train, told by the last checkpoint alone: data and windows may take minutes."""
+    if not (run.checkpoints / "last").exists():
+        return False
+    with locked(run.path):
+        last = load_checkpoint(resolve_checkpoint(run.checkpoints, "last"), training=True)
+        over = training.Progress.of(last).is_over(config)
+        if over:
+            run.cut_metrics(last.step)
+    return over
 
 
 def _meta(config: RunConfig) -> dict[str, Any]:
@@ -102,13 +126,33 @@ def _meta(config: RunConfig) -> dict[str, Any]:
     return {"train_length": config.train.window, "axis": spec.axis, "axis_unit": spec.axis_unit, "metric": metric}
 
 
-def _windows(config: RunConfig, store: TrajectoryStore) -> tuple[Windows, Windows | None]:
+def with_oracle(config: RunConfig, spaces: Spaces) -> Spaces:
+    """The spaces, and that of the privileged fact where the policy is told one."""
+    oracle, facts = config.data.oracle, ENVS.get(config.env.name).oracle
+    if not oracle:
+        return spaces
+    check_names([oracle], facts, f"oracle of {config.env.name}:")
+    return replace(spaces, oracle=facts[oracle])
+
+
+def _unroll(config: TrainConfig) -> Unroll:
+    return partial(unroll, bptt_segments=config.bptt_segments, recompute=config.recompute)
+
+
+def _windows(config: RunConfig, store: TrajectoryStore, lookahead: int) -> tuple[Windows, Windows | None]:
     data = config.data
     train_ids, valid_ids = split_episodes(len(store), data.validation_fraction, data.seed)
 
     def cut(ids: Any) -> Windows:
         return Windows(
-            store, ids, length=config.train.window, start=data.start, return_scale=data.return_scale, seed=config.seed
+            store,
+            ids,
+            length=config.train.window,
+            start=data.start,
+            return_scale=data.return_scale,
+            oracle=data.oracle,
+            lookahead=lookahead,
+            seed=config.seed,
         )
 
     return cut(train_ids), cut(valid_ids) if len(valid_ids) else None
@@ -119,7 +163,13 @@ def _periodic(config: RunConfig) -> training.Evaluate:
     spec = ENVS.get(config.env.name)
     case = cases_of(spec, config.eval.cases[:1] or ("",))[0]
     judge = replace(config.eval, episodes=config.train.evaluate_episodes)
-    evaluator = Evaluator(spec=spec, config=judge, return_scale=config.data.return_scale, purpose=Purpose.VALIDATION)
+    evaluator = Evaluator(
+        spec=spec,
+        config=judge,
+        return_scale=config.data.return_scale,
+        oracle=config.data.oracle,
+        purpose=Purpose.VALIDATION,
+    )
 
     def evaluate(policy: SequencePolicy[Any], step: int) -> Mapping[str, float]:
         result = evaluator.run(policy, case, checkpoint="training", step=step)

@@ -77,7 +77,8 @@ class Run:
         chosen = config or self.config.eval
         check_seed("eval.seed", chosen.seed)
         spec, run, results = ENVS.get(self.config.env.name), None if self.alone else RunDir.open(self.path), []
-        evaluator = Evaluator(spec=spec, config=chosen, return_scale=self.config.data.return_scale)
+        data = self.config.data
+        evaluator = Evaluator(spec=spec, config=chosen, return_scale=data.return_scale, oracle=data.oracle)
         for case in self.cases(cases, chosen):
             if skip_done and run is not None and self._is_done(run, case, chosen):
                 continue
@@ -98,6 +99,11 @@ class Run:
         """The cases that `evaluate` takes."""
         texts = cases or (config or self.config.eval).cases or ("",)
         return cases_of(ENVS.get(self.config.env.name), (texts,) if isinstance(texts, str) else texts)
+
+    def cases_left(self) -> list[EvalCase]:
+        """The cases of the configuration that are not recorded for this checkpoint."""
+        run, config = RunDir.open(self.path), self.config.eval
+        return [case for case in self.cases() if not self._is_done(run, case, config)]
 
     def _is_done(self, run: RunDir, case: EvalCase, config: EvalConfig) -> bool:
         """Whether one evaluation of this checkpoint holds these episodes; older records tell less of how."""

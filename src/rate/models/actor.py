@@ -25,12 +25,13 @@ class Cohort:
 
     rows: Tensor
     state: Any
-    previous_action: Tensor | None
+    previous_action: Tensor | None = None
+    timestep: int = 0
 
     def take(self, keep: Tensor) -> Cohort:
         """The cohort of the rows at these places."""
         state, previous = tree_map(lambda leaf: leaf[keep], (self.state, self.previous_action))
-        return Cohort(rows=self.rows[keep], state=state, previous_action=previous)
+        return replace(self, rows=self.rows[keep], state=state, previous_action=previous)
 
 
 class Actor:
@@ -52,6 +53,7 @@ class Actor:
         self._shapes = _leaf_shapes(policy.spaces.observation)
         self._cohorts: list[Cohort] = []
         self._return_to_go = torch.zeros(0)
+        self._oracle: Tree = None
         self._single = False
 
     @torch.inference_mode()
@@ -61,12 +63,17 @@ class Actor:
         actions: list[Tensor] = []
         for cohort in self._cohorts:
             whole = len(self._cohorts) == 1
+            told = (batch, self._return_to_go, self._oracle)
+            observation, return_to_go, oracle = told if whole else tree_map(lambda leaf, at=cohort.rows: leaf[at], told)
             x = Inputs(
-                observation=batch if whole else tree_map(lambda leaf, at=cohort.rows: leaf[at], batch),
+                observation=observation,
                 previous_action=cohort.previous_action,
-                return_to_go=self._return_to_go if whole else self._return_to_go[cohort.rows],
+                return_to_go=return_to_go,
+                timestep=cohort.timestep,
+                oracle=oracle,
             )
             output, cohort.state = self.policy.step(x, cohort.state)
+            cohort.timestep += 1
             cohort.previous_action = self.policy.head.act(output.prediction, self.sample)
             actions.append(cohort.previous_action)
         action = self.policy.head.to_env(self._in_row_order(actions))
@@ -90,14 +97,17 @@ class Actor:
             raise ConfigError(f"rewards of shape {received.shape} were given to an actor of {size}; give one for each")
         return torch.as_tensor(received.reshape(-1), device=self.policy.device)
 
-    def reset(self, rows: ArrayLike | None = None) -> None:
+    def reset(self, rows: ArrayLike | None = None, *, oracle: ArrayLike | None = None) -> None:
         """Begin new episodes: all, or the given rows of the batch (indices or a boolean mask).
+
+        `oracle` is the privileged fact of the new episodes, for a policy that is told one.
 
         Reset a row before the first observation of its new episode is given to `act`. With a Gymnasium vector
         environment: at once where it resets in the same step, one step later where it resets in the next.
         """
+        told = self._told(oracle)
         if rows is None or not self._cohorts:
-            self._cohorts = []
+            self._cohorts, self._oracle = [], told
             return
         with torch.inference_mode():
             chosen = np.zeros(len(self._return_to_go), bool)
@@ -109,7 +119,23 @@ class Actor:
             new = torch.as_tensor(np.flatnonzero(chosen), device=self.policy.device)
             if len(new):
                 self._return_to_go[new] = self.target_return / self.return_scale
-                self._cohorts.append(Cohort(new, self.policy.initial_state(len(new)), None))
+                if told is not None:
+                    self._oracle[new] = told
+                self._cohorts.append(Cohort(new, self.policy.initial_state(len(new))))
+
+    def _told(self, oracle: ArrayLike | None) -> Tensor | None:
+        """The privileged facts as a batch; a policy is told one if and only if it was trained with one."""
+        space = self.policy.spaces.oracle
+        if space is None or not self.policy.told:
+            return None
+        shape = tuple(space.shape or ())
+        if oracle is None:
+            raise ConfigError(f"this policy is told {space} of each episode; give reset(oracle=...)")
+        told = torch.as_tensor(np.asarray(oracle), device=self.policy.device)
+        told = told[None] if tuple(told.shape) == shape else told
+        if tuple(told.shape[1:]) != shape:
+            raise ConfigError(f"an oracle of shape {tuple(told.shape)} was given where {space} is told of each episode")
+        return told.float() if told.is_floating_point() else told
 
     def keep(self, rows: NDArray[np.int64]) -> None:
         """Go on with these rows of the batch only, renumbered in this order."""
@@ -119,7 +145,7 @@ class Actor:
             place[kept] = torch.arange(len(kept), device=self.policy.device)
             self._drop(place >= 0)
             self._cohorts = [self._renumbered(cohort, place) for cohort in self._cohorts]
-            self._return_to_go = self._return_to_go[kept]
+            self._return_to_go, self._oracle = tree_map(lambda leaf: leaf[kept], (self._return_to_go, self._oracle))
 
     def _renumbered(self, cohort: Cohort, place: Tensor) -> Cohort:
         rows, order = place[cohort.rows].sort()
@@ -162,9 +188,11 @@ class Actor:
 
     def _start(self, size: int, single: bool) -> None:
         device = self.policy.device
+        if self.policy.told and (self._oracle is None or len(self._oracle) != size):
+            raise ConfigError(f"this policy is told a fact of each of {size} episodes first: reset(oracle=...)")
         self._single = single
         self._return_to_go = torch.full((size,), self.target_return / self.return_scale, device=device)
-        self._cohorts = [Cohort(torch.arange(size, device=device), self.policy.initial_state(size), None)]
+        self._cohorts = [Cohort(torch.arange(size, device=device), self.policy.initial_state(size))]
 
 
 def _leaf_shapes(space: gym.Space[Any]) -> list[tuple[int, ...]]:

@@ -9,15 +9,28 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from rate.nn.heads import build_head
-from rate.registry import Registry
+from rate.errors import ConfigError
+from rate.nn.heads import HeadKind, build_head
+from rate.registry import CONFIG_CLASSES, Registry
 from rate.types import Inputs, Output, Segment, Spaces, tree_map
+
+__all__ = [
+    "CONFIG_CLASSES",
+    "MODELS",
+    "ModelConfig",
+    "SequencePolicy",
+    "check_choice",
+    "check_heads",
+    "check_share",
+    "check_sizes",
+    "unroll",
+]
 
 S = TypeVar("S")
 
@@ -33,11 +46,13 @@ class SequencePolicy(nn.Module, ABC, Generic[S]):
     """K: steps per call of `forward`; None: the whole window is one segment."""
     context: int | None
     """How many of the last steps `step` can see; None: all, through the carried state."""
+    told: bool = False
+    """Whether it is told the privileged fact of its spaces."""
 
-    def __init__(self, spaces: Spaces, width: int) -> None:
+    def __init__(self, spaces: Spaces, width: int, head: HeadKind = "imitation") -> None:
         super().__init__()
         self.spaces = spaces
-        self.head = build_head(spaces.action)
+        self.head = build_head(spaces.action, head)
         self.readout = nn.Linear(width, self.head.size, bias=False)
 
     @abstractmethod
@@ -87,7 +102,7 @@ class ModelConfig(ABC):
     """The name under which the model is registered and reported."""
 
     @abstractmethod
-    def build(self, spaces: Spaces) -> SequencePolicy[object]:
+    def build(self, spaces: Spaces) -> SequencePolicy[Any]:
         """The policy with freshly initialised weights."""
 
     @abstractmethod
@@ -95,8 +110,33 @@ class ModelConfig(ABC):
         """Raise ConfigError if the model cannot be trained on windows of this many steps."""
 
 
+def check_sizes(config: ModelConfig, *fields: str, least: int = 1) -> None:
+    """Refuse what is too small."""
+    for field in fields:
+        if getattr(config, field) < least:
+            raise ConfigError(f"model.{field} is {getattr(config, field)}; it must be at least {least}")
+
+
+def check_share(config: ModelConfig, *fields: str) -> None:
+    """Refuse what is no probability below 1."""
+    for field in fields:
+        if not 0 <= getattr(config, field) < 1:
+            raise ConfigError(f"model.{field} is {getattr(config, field)}; it must be at least 0 and below 1")
+
+
+def check_heads(heads: int, kv_heads: int, head_width: int) -> None:
+    """Refuse query heads that cannot share the key heads, and heads that cannot be turned."""
+    if heads % kv_heads:
+        raise ConfigError(f"model.heads = {heads} is not a multiple of model.kv_heads = {kv_heads}")
+    if head_width % 2:
+        raise ConfigError(f"model.head_width = {head_width} must be even (rotary positions turn pairs)")
+
+
+def check_choice(config: ModelConfig, field: str, kind: Any) -> None:
+    """Refuse what the Literal does not name."""
+    if getattr(config, field) not in get_args(kind):
+        raise ConfigError(f"model.{field} is {getattr(config, field)!r}; it must be {' or '.join(get_args(kind))}")
+
+
 MODELS: Registry[Callable[..., ModelConfig]] = Registry("model")
 """Name to a function (window, **fields) -> config: the preset of the model for windows of that many steps."""
-
-CONFIG_CLASSES: Registry[type[ModelConfig]] = Registry("model configuration")
-"""Class name to class, to read a configuration back from JSON."""

@@ -1,6 +1,6 @@
 """RATE, the Recurrent Action Transformer with Memory, and its relatives as presets of one configuration.
 
-RMT has no valve and no cache, TrXL has a cache and no memory, DT has neither and slides its window.
+RMT has no valve and no cache, TrXL has a cache and no memory, GTrXL is TrXL with gates in its layers.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rate.errors import ConfigError
-from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, SequencePolicy
+from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, check_heads, check_share, check_sizes
 from rate.models.segment import SegmentPolicy, Slots
-from rate.models.window import WindowPolicy
-from rate.nn.memory import ACTIVATIONS, VALVES
+from rate.nn.memory import ACTIVATIONS, VALVES, ValveConfig
 from rate.nn.transformer import TransformerConfig
 from rate.types import Spaces
 
@@ -25,17 +24,19 @@ class RateConfig(ModelConfig):
 
     name: str = "rate"
     segment_len: int = 10
-    """K: steps per segment; for a sliding model, steps of its window."""
+    """K: steps per segment."""
     memory_tokens: int = 5
     """m: memory embeddings before and after each segment."""
     cache_tokens: int = 0
     """Cached hidden states of earlier segments, in tokens (a segment has 3K + 2m of them)."""
     valve: str = "ca2"
-    """The Memory Retention Valve: ca2 or none."""
+    """The Memory Retention Valve: ca1, ca2, gate, gru, lstm or none."""
     valve_heads: int = 1
-    """Attention heads of the valve."""
+    """Attention heads of the valve (ca1, ca2)."""
     valve_activation: str = "relu"
-    """Applied to the written memory before the valve reads it."""
+    """Applied to the written memory before the valve reads it (ca1, ca2)."""
+    valve_feed_forward: int = 0
+    """Inner width of the feed-forward network behind the valve's attention (ca1, ca2); 0 leaves it out."""
     memory_noise: float = 0.0
     """Standard deviation of the Gaussian noise added to memory between segments, in training only."""
     layers: int = 4
@@ -48,47 +49,34 @@ class RateConfig(ModelConfig):
     head_width: int = 32
     feed_forward: int = 0
     """Inner width of the decoder's feed-forward blocks; 0 leaves them out."""
+    gated: bool = False
+    """Gates in place of the decoder's residual sums (GTrXL)."""
     dropout: float = 0.1
     attention_dropout: float = 0.0
     """Dropout on attention weights; it rules out the fused attention kernel on a CPU (several times slower)."""
-    sliding: bool = False
-    """Slide the window by one step while acting (DT); needs memory_tokens = cache_tokens = 0."""
 
     def __post_init__(self) -> None:
-        for field in ("segment_len", "layers", "width", "heads", "kv_heads", "head_width", "valve_heads"):
-            if getattr(self, field) < 1:
-                raise ConfigError(f"model.{field} is {getattr(self, field)}; it must be at least 1")
-        for field in ("memory_tokens", "cache_tokens", "feed_forward", "memory_noise"):
+        check_sizes(self, "segment_len", "layers", "width", "heads", "kv_heads", "head_width", "valve_heads")
+        check_share(self, "dropout", "attention_dropout")
+        for field in ("memory_tokens", "cache_tokens", "feed_forward", "valve_feed_forward", "memory_noise"):
             if not 0 <= getattr(self, field) < math.inf:
                 raise ConfigError(f"model.{field} is {getattr(self, field)}; it must be finite and not negative")
-        for field in ("dropout", "attention_dropout"):
-            if not 0 <= getattr(self, field) < 1:
-                raise ConfigError(f"model.{field} is {getattr(self, field)}; it must be at least 0 and below 1")
-        VALVES.get(self.valve)
         ACTIVATIONS.get(self.valve_activation)
         self._check_shapes()
 
     def _check_shapes(self) -> None:
-        if self.heads % self.kv_heads:
-            raise ConfigError(f"model.heads = {self.heads} is not a multiple of model.kv_heads = {self.kv_heads}")
-        if self.head_width % 2:
-            raise ConfigError(f"model.head_width = {self.head_width} must be even (rotary positions turn pairs)")
+        check_heads(self.heads, self.kv_heads, self.head_width)
+        valve = VALVES.get(self.valve)
         if self.valve != "none" and not self.memory_tokens:
             raise ConfigError(f"model.valve = {self.valve} needs memory; set model.memory_tokens or model.valve none")
-        if self.valve != "none" and self.width % self.valve_heads:
+        if valve.attends and self.width % self.valve_heads:
             raise ConfigError(f"model.width = {self.width} is not a multiple of model.valve_heads = {self.valve_heads}")
-        carries = self.memory_tokens > 0 or self.cache_tokens > 0
-        if self.sliding and carries:
-            raise ConfigError("model.sliding needs model.memory_tokens = 0 and model.cache_tokens = 0")
-        if not self.sliding and not carries:
-            raise ConfigError("nothing is carried between segments; set model.memory_tokens, cache_tokens or sliding")
+        if self.valve_feed_forward and not valve.attends:
+            raise ConfigError(f"model.valve = {self.valve} has no FFN; leave model.valve_feed_forward 0")
+        if not self.memory_tokens and not self.cache_tokens:
+            raise ConfigError("nothing is carried between segments; set model.memory_tokens or model.cache_tokens")
 
     def check_window(self, window: int) -> None:
-        if self.sliding and window != self.segment_len:
-            raise ConfigError(
-                f"train.window = {window} differs from model.segment_len = {self.segment_len}; "
-                "a sliding model is trained on the window that it acts with: set both to one value"
-            )
         if window % self.segment_len:
             raise ConfigError(
                 f"model.segment_len = {self.segment_len} does not divide train.window = {window}; "
@@ -96,7 +84,7 @@ class RateConfig(ModelConfig):
                 f"or segments of {divisor_below(window, self.segment_len)}"
             )
 
-    def build(self, spaces: Spaces) -> SequencePolicy[Any]:
+    def build(self, spaces: Spaces) -> SegmentPolicy:
         transformer = TransformerConfig(
             layers=self.layers,
             width=self.width,
@@ -106,12 +94,16 @@ class RateConfig(ModelConfig):
             feed_forward=self.feed_forward,
             dropout=self.dropout,
             attention_dropout=self.attention_dropout,
+            gated=self.gated,
         )
-        if self.sliding:
-            return WindowPolicy(spaces, self.segment_len, transformer)
+        valve = ValveConfig(
+            width=self.width,
+            heads=self.valve_heads,
+            activation=self.valve_activation,
+            feed_forward=self.valve_feed_forward,
+        )
         slots = Slots(cache=self.cache_tokens, memory=self.memory_tokens, steps=self.segment_len)
-        valve = VALVES.get(self.valve)(self.width, self.valve_heads, self.valve_activation)
-        return SegmentPolicy(spaces, slots, transformer, valve, self.memory_noise)
+        return SegmentPolicy(spaces, slots, transformer, VALVES.get(self.valve)(valve), self.memory_noise)
 
 
 def divisor_below(window: int, wanted: int) -> int:
@@ -159,15 +151,19 @@ def rmt_preset(window: int, **fields: Any) -> RateConfig:
     return RateConfig(**{"name": "rmt", **base, **fields})
 
 
+def cache_only(window: int) -> dict[str, Any]:
+    """A cache as long as the window and no memory."""
+    base = {"segment_len": segment_of(window), "valve": "none", "feed_forward": 64}
+    return {**base, "memory_tokens": 0, "cache_tokens": 3 * window}
+
+
 @MODELS.register("trxl")
 def trxl_preset(window: int, **fields: Any) -> RateConfig:
     """A cache as long as the window and no memory."""
-    base = {"segment_len": segment_of(window), "valve": "none", "feed_forward": 64}
-    return RateConfig(**{"name": "trxl", **base, "memory_tokens": 0, "cache_tokens": 3 * window, **fields})
+    return RateConfig(**{"name": "trxl", **cache_only(window), **fields})
 
 
-@MODELS.register("dt")
-def dt_preset(window: int, **fields: Any) -> RateConfig:
-    """One window, nothing carried."""
-    base = {"segment_len": window, "valve": "none", "feed_forward": 64, "memory_tokens": 0, "sliding": True}
-    return RateConfig(**{"name": "dt", **base, **fields})
+@MODELS.register("gtrxl")
+def gtrxl_preset(window: int, **fields: Any) -> RateConfig:
+    """TrXL with gates in place of the residual sums."""
+    return RateConfig(**{"name": "gtrxl", **cache_only(window), "gated": True, **fields})

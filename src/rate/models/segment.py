@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from rate.models.policy import SequencePolicy
 from rate.nn.encoders import Tokens
+from rate.nn.memory import Valve
 from rate.nn.transformer import SlotBuffers, Transformer, TransformerConfig
 from rate.types import Inputs, Output, Segment, Spaces
 
@@ -65,6 +66,8 @@ class SegmentState:
 
     memory: Tensor
     """(B, M, D)"""
+    cell: Tensor
+    """(B, M, valve.extra): what the valve carries besides the memory."""
     cache: tuple[Tensor, ...]
     """Per layer (B, cache, D), the newest at the end; while acting it lies in the stream's buffers instead."""
     cached: int
@@ -78,7 +81,7 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
     context = None
 
     def __init__(
-        self, spaces: Spaces, slots: Slots, transformer: TransformerConfig, valve: nn.Module, memory_noise: float
+        self, spaces: Spaces, slots: Slots, transformer: TransformerConfig, valve: Valve, memory_noise: float
     ) -> None:
         super().__init__(spaces, transformer.width)
         self.slots = slots
@@ -94,13 +97,14 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         config, cache = self.transformer.config, self.slots.cache
         empty = (self.memory.new_zeros(batch, cache, config.width) for _ in range(config.layers if cache else 0))
         memory = self.memory.expand(batch, -1, -1)
-        return SegmentState(memory=memory, cache=tuple(empty), cached=0, stream=None)
+        cell = self.memory.new_zeros(batch, self.slots.memory, self.valve.extra)
+        return SegmentState(memory=memory, cell=cell, cache=tuple(empty), cached=0, stream=None)
 
     def forward(self, segment: Segment, state: SegmentState) -> tuple[Output, SegmentState]:
         if state.stream is not None:
             raise ValueError("this state is in the middle of acting; `forward` starts at a segment's first step")
         slots, length = self.slots, len(segment)
-        tokens = self.tokens(segment.observation, segment.return_to_go, segment.action)
+        tokens = self.tokens(segment)
         # Differs from the paper: a segment that is not complete writes no memory, in training as in acting.
         complete = length == slots.steps
         sequence = torch.cat([state.memory, tokens, state.memory] if complete else [state.memory, tokens], 1)
@@ -115,19 +119,20 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
     def _advance(self, state: SegmentState, written: Tensor, inputs: list[Tensor], full: Tensor) -> SegmentState:
         """Carry memory and cache over; rows that end inside the segment keep theirs, as they do while acting."""
         rows = full[:, None, None]
-        memory = torch.where(rows, self._valve(state.memory, written), state.memory)
+        kept, cell = self._valve(state, written)
+        memory, cell = torch.where(rows, kept, state.memory), torch.where(rows, cell, state.cell)
         cache = tuple(
             torch.where(rows, torch.cat([old, new.detach()], 1)[:, -self.slots.cache :], old)
             for old, new in zip(state.cache, inputs, strict=False)
         )
-        return replace(state, memory=memory, cache=cache, cached=self._cached_next(state))
+        return replace(state, memory=memory, cell=cell, cache=cache, cached=self._cached_next(state))
 
-    def _valve(self, incoming: Tensor, written: Tensor) -> Tensor:
-        kept: Tensor = self.valve(incoming, written)
+    def _valve(self, state: SegmentState, written: Tensor) -> tuple[Tensor, Tensor]:
+        kept, cell = self.valve(state.memory, written, state.cell)
         # Differs from the paper: noise between segments, in training only, so that small errors are learnt away.
         if self.training and self.memory_noise:
             kept = kept + self.memory_noise * torch.randn_like(kept)
-        return kept
+        return kept, cell
 
     def _cached_next(self, state: SegmentState) -> int:
         return min(self.slots.cache, state.cached + self.slots.segment)
@@ -138,15 +143,19 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         if stream.position == self.slots.steps:
             state = self._close(x, state, stream.buffers)
             stream = replace(stream, position=0)
-        prompt = self.tokens.prompt(x.observation, x.return_to_go)
+        prompt = self.tokens.prompt(x)
         if stream.position == 0:
             start, new = self.slots.cache, torch.cat([state.memory, torch.stack(prompt, 1)], 1)
         else:
             start = self.slots.tokens + 3 * stream.position - 1
-            new = torch.stack([self.tokens.action(x.previous_action), *prompt], 1)
+            new = torch.stack([self._last_action(x), *prompt], 1)
         hidden = self.transformer.extend(new, start, self.slots.cache - state.cached, stream.buffers)
         stream = replace(stream, position=stream.position + 1)
         return Output(prediction=self.readout(hidden[:, -1])), replace(state, cache=(), stream=stream)
+
+    def _last_action(self, x: Inputs) -> Tensor:
+        assert x.previous_action is not None
+        return self.tokens.action(x.previous_action, x.timestep - 1)
 
     def _open(self, state: SegmentState) -> Stream:
         """Preallocate the buffers of acting and bring the cache into them."""
@@ -160,11 +169,12 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
     def _close(self, x: Inputs, state: SegmentState, buffers: SlotBuffers) -> SegmentState:
         """The segment's last action is known: write memory from all 3K tokens, exactly as in training."""
         slots = self.slots
-        last = torch.cat([self.tokens.action(x.previous_action)[:, None], state.memory], 1)
+        last = torch.cat([self._last_action(x)[:, None], state.memory], 1)
         hidden = self.transformer.extend(last, slots.write - 1, slots.cache - state.cached, buffers)
         for rows in buffers.hidden:
             rows[:, : slots.cache] = rows[:, slots.segment :].clone()
-        state = replace(state, memory=self._valve(state.memory, hidden[:, 1:]), cached=self._cached_next(state))
+        memory, cell = self._valve(state, hidden[:, 1:])
+        state = replace(state, memory=memory, cell=cell, cached=self._cached_next(state))
         if state.cached:
             self.transformer.load_cache(slots.cache, slots.cache - state.cached, buffers)
         return state

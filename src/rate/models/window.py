@@ -5,15 +5,19 @@ Acting recomputes the window at each step: stored keys and values would carry, t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+import gymnasium as gym
 import torch
 from torch import Tensor
 
+from rate.errors import ConfigError
 from rate.models.policy import SequencePolicy
-from rate.nn.encoders import Tokens
-from rate.nn.transformer import Transformer, TransformerConfig
-from rate.types import Inputs, Output, Segment, Spaces
+from rate.nn.causal import Causal
+from rate.nn.encoders import Tokens, build_encoder
+from rate.types import Inputs, Output, Segment, Spaces, Tree, tree_map
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,33 +31,68 @@ class WindowState:
 
 
 class WindowPolicy(SequencePolicy[WindowState]):
-    """A causal transformer over the last `context` steps."""
+    """A causal network over the last `context` steps; with `oracle`, a privileged fact stands in front of them.
+
+    `backbone` makes the network for a number of tokens.
+    """
 
     segment_len = None
     context: int
 
-    def __init__(self, spaces: Spaces, context: int, transformer: TransformerConfig) -> None:
-        super().__init__(spaces, transformer.width)
+    def __init__(
+        self,
+        spaces: Spaces,
+        width: int,
+        context: int,
+        backbone: Callable[[int], Causal],
+        *,
+        dropout: float,
+        timesteps: int = 0,
+        oracle: gym.Space[Any] | None = None,
+    ) -> None:
+        super().__init__(spaces, width)
         self.context = context
-        self.tokens = Tokens(spaces, transformer.width, transformer.dropout)
-        causal = torch.ones(3 * context, 3 * context).tril().bool()
-        self.transformer = Transformer(transformer, causal)
+        self.tokens = Tokens(spaces, width, dropout, timesteps=timesteps)
+        self.backbone = backbone(3 * context if oracle is None else 3 * context + 2)
+        # Differs from the paper: the fact is encoded as an observation is; there, all components equal the bit.
+        self.oracle = None if oracle is None else build_encoder(oracle, width)
+        self.told = oracle is not None
 
     def initial_state(self, batch: int) -> WindowState:
-        width = self.transformer.config.width
-        return WindowState(tokens=self.readout.weight.new_zeros(batch, 3 * self.context - 1, width), filled=0)
+        tokens = self.readout.weight.new_zeros(batch, 3 * self.context - 1, self.readout.in_features)
+        return WindowState(tokens=tokens, filled=0)
 
     def forward(self, segment: Segment, state: WindowState) -> tuple[Output, WindowState]:
-        tokens = self.tokens(segment.observation, segment.return_to_go, segment.action)
-        hidden, _ = self.transformer(tokens, 0, ())
-        return Output(prediction=self.readout(hidden[:, 1::3])), state
+        tokens, first = self.tokens(segment), 1
+        if self.oracle is not None:
+            told = self._told(tree_map(lambda leaf: leaf[:, 0], segment.oracle))
+            tokens, first = torch.cat([told, tokens, told], 1), 2
+        return Output(prediction=self.readout(self.backbone(tokens)[:, first::3])), state
 
     @torch.no_grad()
     def step(self, x: Inputs, state: WindowState) -> tuple[Output, WindowState]:
-        new = self.tokens.prompt(x.observation, x.return_to_go)
+        new = self.tokens.prompt(x)
         if x.previous_action is not None:
-            new = [self.tokens.action(x.previous_action), *new]
+            new = [self.tokens.action(x.previous_action, x.timestep - 1), *new]
         tokens = torch.cat([state.tokens, torch.stack(new, 1)], 1)[:, len(new) :]
         filled = min(state.filled + len(new), tokens.shape[1])
-        hidden, _ = self.transformer(tokens[:, -filled:], 0, ())
-        return Output(prediction=self.readout(hidden[:, -1])), WindowState(tokens=tokens, filled=filled)
+        seen = tokens[:, -filled:]
+        if self.oracle is not None:  # the copy behind is left out: it comes after the token that chooses the action
+            seen = torch.cat([self._told(x.oracle), seen], 1)
+        prediction = self.readout(self.backbone.last(seen))
+        return Output(prediction=prediction), WindowState(tokens=tokens, filled=filled)
+
+    def _told(self, oracle: Tree) -> Tensor:
+        """The privileged fact of each episode as one token, (B, 1, D)."""
+        assert self.oracle is not None
+        token: Tensor = self.oracle(oracle)
+        return token[:, None]
+
+
+def check_context(context: int, window: int) -> None:
+    """Refuse windows of another length than the model acts with."""
+    if window != context:
+        raise ConfigError(
+            f"train.window = {window} differs from model.context = {context}; "
+            "a sliding model is trained on the window that it acts with: set both to one value"
+        )

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rate.nn.attention import Attention, Rotary, Rows
+from rate.nn.gate import Gate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,8 @@ class TransformerConfig:
     feed_forward: int
     dropout: float
     attention_dropout: float
+    gated: bool = False
+    """Gates in place of the residual sums (GTrXL)."""
 
 
 class Layer(nn.Module):
@@ -57,6 +61,23 @@ class Layer(nn.Module):
         return x if self.feed_forward is None else x + self.feed_forward(x)
 
 
+class GatedLayer(Layer):
+    """GTrXL: gate(x, relu(attention(norm(x)))), then, unless its width is 0, gate(x, relu(feed-forward(norm(x))))."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__(config)
+        self.attention_gate = Gate(config.width, resets="old")
+        self.feed_forward_gate = Gate(config.width, resets="old") if config.feed_forward else None
+
+    def mix(self, x: Tensor, query: Tensor, key_value: Tensor, bias: Tensor) -> Tensor:
+        mixed = self.attention.attend(query, key_value, bias)
+        x = self.attention_gate(x, F.relu(self.dropout(self.attention.out(mixed))))
+        if self.feed_forward is None or self.feed_forward_gate is None:
+            return x
+        gated: Tensor = self.feed_forward_gate(x, F.relu(self.feed_forward(x)))
+        return gated
+
+
 @dataclass(frozen=True, kw_only=True)
 class SlotBuffers:
     """What acting keeps of one segment, preallocated: a row per slot, written in place."""
@@ -79,7 +100,8 @@ class Transformer(nn.Module):
         # Differs from the paper: rotary positions in place of Transformer-XL's relative scores, which fused attention
         # cannot take and which mean nothing between memory tokens that look at each other in both directions.
         self.rotary = Rotary(self.slots, config.heads + config.kv_heads, config.kv_heads, config.head_width)
-        self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
+        kind = GatedLayer if config.gated else Layer
+        self.layers = nn.ModuleList(kind(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
         # A table of additive scores, cut and never rebuilt: zero where a slot may look, minus infinity elsewhere.
         bias = torch.zeros(visible.shape).masked_fill(~visible, float("-inf"))
@@ -111,6 +133,18 @@ class Transformer(nn.Module):
                 key_values = [layer.project(cache[index], past_rows)[1], key_value]
             x = layer.mix(x, query, torch.cat(key_values, 2), bias)
         return self.norm(x), inputs
+
+    def last(self, x: Tensor) -> Tensor:
+        """The output (B, D) of the last of the tokens (B, L, D); the top layer runs no other query and feed-forward."""
+        share, length = self.config.heads // self.config.kv_heads, x.shape[1]
+        bias, rows = self._bias(0, 0, length), self.rotary(0, length)
+        *below, top = self._layers()
+        for layer in below:
+            query, key_value = layer.project(x, rows)
+            x = layer.mix(x, query, key_value, bias)
+        query, key_value = top.project(x, rows)
+        normed: Tensor = self.norm(top.mix(x[:, -1:], query[:, :, -share:], key_value, bias[-share:]))
+        return normed[:, 0]
 
     def buffers_for(self, batch: int, *, keep_hidden: bool) -> SlotBuffers:
         """Empty buffers for acting."""

@@ -5,25 +5,24 @@ The mean is over all real steps of all segments at once, so padding and segment 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor, nn
-
 from rate.models.policy import SequencePolicy, unroll
-from rate.objectives.objective import OBJECTIVES, Loss
+from rate.objectives.objective import OBJECTIVES, Loss, Objective, ObjectiveConfig, Unroll, masked_mean
+from rate.registry import CONFIG_CLASSES
 from rate.types import Segment
 
 
-@OBJECTIVES.register("behaviour-cloning")
-class BehaviourCloning(nn.Module):
+class BehaviourCloning(Objective):
     """Predict the action that the data holds."""
 
-    def __init__(self, bptt_segments: int | None, recompute: bool = False) -> None:
+    def __init__(self, run: Unroll = unroll) -> None:
         super().__init__()
-        self.bptt_segments, self.recompute = bptt_segments, recompute
+        self.run = run
 
     def forward(self, policy: SequencePolicy[Any], window: Segment) -> Loss:
-        prediction = unroll(policy, window, self.bptt_segments, self.recompute).prediction
+        prediction = self.run(policy, window).prediction
         per_step = policy.head.loss(prediction, window.action)
         accuracy = policy.head.accuracy(prediction.detach(), window.action)
         return Loss(
@@ -33,6 +32,13 @@ class BehaviourCloning(nn.Module):
         )
 
 
-def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
-    """Mean over the real steps; zero, and not NaN, where there is none."""
-    return (values * mask).sum() / mask.sum().clamp(min=1)
+@OBJECTIVES.register("behaviour-cloning")
+@CONFIG_CLASSES.register("BehaviourCloningConfig")
+@dataclass(frozen=True, kw_only=True)
+class BehaviourCloningConfig(ObjectiveConfig):
+    """Behaviour cloning has nothing to weigh."""
+
+    name: str = "behaviour-cloning"
+
+    def build(self, policy: SequencePolicy[Any], run: Unroll) -> BehaviourCloning:
+        return BehaviourCloning(run)

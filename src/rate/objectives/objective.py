@@ -1,16 +1,23 @@
-"""What an objective returns, and the registry of objectives.
+"""Objective: what a policy is trained to do, what it returns, and the registry of objectives.
 
-An objective is a module: what it must keep (target networks) is its own state and goes into the checkpoint.
+An objective is a module: what it must keep (target networks, critics) is its own state and goes into the checkpoint.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor, nn
 
+from rate.models.policy import SequencePolicy
 from rate.registry import Registry
+from rate.types import Output, Segment
+
+Unroll = Callable[[SequencePolicy[Any], Segment], Output]
+"""Runs a policy over a window: `unroll` with the truncation that training asks for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,5 +30,35 @@ class Loss:
     """Real steps behind the means, to average batches with."""
 
 
-OBJECTIVES: Registry[Callable[..., nn.Module]] = Registry("objective")
-"""Name to a class built as Objective(bptt_segments, recompute) and called as objective(policy, window) -> Loss."""
+class Objective(nn.Module, ABC):
+    """Policy and window in, loss out. Its parameters are trained beside those of the policy."""
+
+    lookahead: int = 0
+    """Steps that it is given beyond the window, to look at and not to learn from."""
+
+    @abstractmethod
+    def forward(self, policy: SequencePolicy[Any], window: Segment) -> Loss: ...
+
+    def after_step(self, policy: SequencePolicy[Any]) -> None:
+        """Called after each optimiser step, for what follows the policy without a gradient."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectiveConfig(ABC):
+    """What an objective weighs."""
+
+    name: str
+    """The name under which the objective is registered."""
+
+    @abstractmethod
+    def build(self, policy: SequencePolicy[Any], run: Unroll) -> Objective:
+        """The objective for one policy; ConfigError where it cannot train it."""
+
+
+OBJECTIVES: Registry[type[ObjectiveConfig]] = Registry("objective")
+"""Name to configuration class; every field has a default."""
+
+
+def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
+    """Mean over the real steps; zero, and not NaN, where there is none."""
+    return (values * mask).sum() / mask.sum().clamp(min=1)

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from rate.data.spaces import space_from_json, space_to_json
+from rate.data.spaces import spaces_from_json, spaces_to_json
 from rate.errors import CheckpointError, DataError
 from rate.serial import read_json, write_atomically, write_json
 from rate.training.run_dir import disk_error
@@ -72,14 +72,13 @@ def _write(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def _card(checkpoint: Checkpoint, files: Mapping[str, bytes]) -> dict[str, Any]:
-    spaces = checkpoint.spaces
     return {
         "format": FORMAT,
         "version": VERSION,
         "step": checkpoint.step,
         "progress": checkpoint.progress,
         "config": checkpoint.config,
-        "spaces": {"observation": space_to_json(spaces.observation), "action": space_to_json(spaces.action)},
+        "spaces": spaces_to_json(checkpoint.spaces),
         "checksums": {name: zlib.crc32(content) for name, content in files.items()},
     }
 
@@ -109,7 +108,7 @@ def load_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
     """Read a checkpoint, with what only `training` needs or without it; what cannot be read is told apart."""
     card = _read_card(path)
     try:
-        spaces = Spaces(**{name: space_from_json(card["spaces"][name]) for name in ("observation", "action")})
+        spaces = spaces_from_json(card["spaces"])
         return Checkpoint(
             weights=_load(path / WEIGHTS, card),
             training=_load(path / TRAINING, card) if training else {},

@@ -25,7 +25,6 @@ class TrainConfig:
     """Optimiser steps."""
     batch_size: int = 64
     """Windows per optimiser step."""
-    objective: str = "behaviour-cloning"
     bptt_segments: int | None = None
     """Segments that gradients cross through memory; None: all of the window, 1: none."""
     recompute: bool = False

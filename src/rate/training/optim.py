@@ -24,7 +24,7 @@ def learning_rate(config: TrainConfig, step: int) -> float:
 
 
 def build_optimizer(config: TrainConfig, modules: Iterable[nn.Module]) -> torch.optim.AdamW:
-    """AdamW that decays matrices and leaves biases, norms and embeddings of a single row alone."""
+    """AdamW that decays matrices and leaves alone biases, norms, single rows and what is marked `no_decay`."""
     parameters = [parameter for module in modules for parameter in module.parameters() if parameter.requires_grad]
     groups = [
         {"params": [p for p in parameters if _decays(p)], "weight_decay": config.weight_decay},
@@ -34,4 +34,4 @@ def build_optimizer(config: TrainConfig, modules: Iterable[nn.Module]) -> torch.
 
 
 def _decays(parameter: Tensor) -> bool:
-    return parameter.dim() >= 2
+    return parameter.dim() >= 2 and not getattr(parameter, "no_decay", False)

@@ -17,7 +17,7 @@ from torch import nn
 from rate.data.windows import Windows
 from rate.errors import DivergedError
 from rate.models.policy import SequencePolicy
-from rate.objectives.objective import Loss
+from rate.objectives.objective import Loss, Objective
 from rate.training.checkpoint import (
     Checkpoint,
     load_checkpoint,
@@ -49,6 +49,22 @@ class Progress:
     best_loss: float = math.inf
     misses: int = 0
     """Validations in a row without improvement."""
+    seconds: float = 0.0
+    """Wall-clock time of training up to here, over all resumes; nan where an older checkpoint does not say."""
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> Progress:
+        kept = checkpoint.progress
+        return cls(
+            step=checkpoint.step,
+            best_loss=float(kept["best_loss"]),
+            misses=int(kept["misses"]),
+            seconds=float(kept.get("seconds", "nan")),
+        )
+
+    def is_over(self, config: TrainConfig) -> bool:
+        """Whether the last step or the end of patience is reached."""
+        return self.step >= config.steps or 0 < config.patience <= self.misses
 
 
 class Trainer:
@@ -58,7 +74,7 @@ class Trainer:
         self,
         *,
         policy: SequencePolicy[Any],
-        objective: nn.Module,
+        objective: Objective,
         config: TrainConfig,
         run: RunDir,
         train: Windows,
@@ -75,15 +91,18 @@ class Trainer:
         self.progress = Progress()
         self.saved: int | None = None
         """The step of the last checkpoint."""
+        self._clock = time.perf_counter()
 
     def fit(self) -> Progress:
         """Train to the last step, to the end of patience, or to an interrupt (which saves and raises)."""
-        config, log = self.config, MetricLog(self.run)
+        log, self._clock = MetricLog(self.run), time.perf_counter()
         with log, StopOnSignal() as stop:
-            while self.progress.step < config.steps and not self._out_of_patience():
+            while not self.progress.is_over(self.config):
                 began = time.perf_counter()
                 metrics = self._update()
                 metrics["time/steps_per_second"] = 1 / (time.perf_counter() - began)
+                self._count_time()
+                metrics["time/training_seconds"] = self.progress.seconds
                 self._after_step(metrics, log)
                 if stop.requested:
                     self._save_if_new()
@@ -107,6 +126,7 @@ class Trainer:
         total = float(loss.total.detach())
         self._guard(total, float(norm))
         self.optimizer.step()
+        self.objective.after_step(self.policy)
         self.progress.step = step + 1
         parts = {f"train/{name}": float(value) for name, value in loss.parts.items()}
         return {"train/loss": total, "train/lr": rate, "train/grad_norm": float(norm), **parts}
@@ -146,8 +166,10 @@ class Trainer:
         self.progress.best_loss = min(loss, self.progress.best_loss)
         return better
 
-    def _out_of_patience(self) -> bool:
-        return 0 < self.config.patience <= self.progress.misses
+    def _count_time(self) -> None:
+        now = time.perf_counter()
+        self.progress.seconds += now - self._clock
+        self._clock = now
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
@@ -173,11 +195,16 @@ class Trainer:
         if self.device.type == "cuda":
             training["random.cuda"] = torch.cuda.get_rng_state(self.device)
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in self.policy.state_dict().items()}
+        self._count_time()
         checkpoint = Checkpoint(
             weights=weights,
             training={name: tensor.detach().cpu().contiguous() for name, tensor in training.items()},
             step=self.progress.step,
-            progress={"best_loss": repr(self.progress.best_loss), "misses": self.progress.misses},
+            progress={
+                "best_loss": repr(self.progress.best_loss),
+                "misses": self.progress.misses,
+                "seconds": repr(self.progress.seconds),
+            },
             config=self.stored_config,
             spaces=self.policy.spaces,
         )
@@ -202,10 +229,6 @@ class Trainer:
         torch.set_rng_state(checkpoint.training["random.cpu"])
         if "random.cuda" in checkpoint.training and self.device.type == "cuda":
             torch.cuda.set_rng_state(checkpoint.training["random.cuda"], self.device)
-        self.progress = Progress(
-            step=checkpoint.step,
-            best_loss=float(checkpoint.progress["best_loss"]),
-            misses=int(checkpoint.progress["misses"]),
-        )
+        self.progress = Progress.of(checkpoint)
         self.saved = checkpoint.step
         self.run.cut_metrics(checkpoint.step)

@@ -71,8 +71,10 @@ def test_padding_repeats_the_last_step_and_types_are_fixed(store: TrajectoryStor
     assert segment.return_to_go.dtype == torch.float32 and segment.mask.dtype == torch.bool
     assert segment.mask.any(1).all() and not segment.return_to_go[~segment.mask].any()
     for row, real in enumerate(segment.mask.sum(1).tolist()):
-        for leaf in (segment.observation[row], segment.action[row]):
-            assert (leaf[real:] == leaf[real - 1]).all()
+        episode, _ = find(store, segment, row)
+        assert (segment.action[row, real:] == segment.action[row, real - 1]).all()
+        assert (segment.observation[row, real:].numpy() == store[episode].observations[-1]).all()
+        assert not segment.reward[row, real:].any() and (segment.timestep[row] == torch.arange(6)).all()
 
 
 def test_middle_windows_know_the_full_episode(store: TrajectoryStore) -> None:

@@ -97,7 +97,10 @@ def test_the_actor_is_the_policy_stepped_by_hand(policy: Policy) -> None:
     for t, observation in enumerate(seen):
         action = actor.act(observation)
         x = Inputs(
-            observation=to_tensor(observation[None]), previous_action=previous, return_to_go=torch.tensor([to_go])
+            observation=to_tensor(observation[None]),
+            previous_action=previous,
+            return_to_go=torch.tensor([to_go]),
+            timestep=t,
         )
         output, state = policy.step(x, state)
         assert action == output.prediction.argmax(-1).item()

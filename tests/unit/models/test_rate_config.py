@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -11,7 +12,6 @@ from rate.errors import ConfigError, UnknownNameError
 from rate.models import MODELS, RateConfig, suggest_config
 from rate.models.rate import divisor_below
 from rate.models.segment import SegmentPolicy
-from rate.models.window import WindowPolicy
 from rate.types import Spaces
 
 SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (2,)), action=gym.spaces.Discrete(2))
@@ -23,15 +23,16 @@ SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (2,)), action=gym.spaces.Discr
         *(({field: 0}, rf"model\.{field} is 0; it must be at least 1") for field in
           ("segment_len", "layers", "width", "heads", "kv_heads", "head_width", "valve_heads")),
         *(({field: -1}, rf"model\.{field} is -1; it must be finite and not negative") for field in
-          ("memory_tokens", "cache_tokens", "feed_forward", "memory_noise")),
+          ("memory_tokens", "cache_tokens", "feed_forward", "valve_feed_forward", "memory_noise")),
         *(({field: value}, rf"model\.{field} is {value}; .*at least 0 and below 1") for field in
           ("dropout", "attention_dropout") for value in (-0.1, 1.0)),
         ({"heads": 4, "kv_heads": 3}, "not a multiple of model.kv_heads = 3"),
         ({"head_width": 7}, "head_width = 7 must be even"),
         ({"memory_tokens": 0, "cache_tokens": 9}, "valve = ca2 needs memory"),
-        ({"width": 64, "valve_heads": 3}, "not a multiple of model.valve_heads = 3"),
-        ({"sliding": True, "valve": "none"}, "sliding needs"),
-        ({"sliding": True, "valve": "none", "memory_tokens": 0, "cache_tokens": 3}, "sliding needs"),
+        *(({"width": 64, "valve": valve, "valve_heads": 3}, "not a multiple of model.valve_heads = 3") for valve in
+          ("ca1", "ca2")),
+        *(({"valve": valve, "valve_feed_forward": 8}, f"valve = {valve} has no FFN") for valve in
+          ("gate", "gru", "lstm", "none")),
         ({"valve": "none", "memory_tokens": 0}, "nothing is carried between segments"),
     ],
 )  # fmt: skip
@@ -43,7 +44,8 @@ def test_what_cannot_work_is_refused(changes: dict[str, Any], message: str) -> N
 def test_edges_that_work() -> None:
     RateConfig(segment_len=1, layers=1, heads=1, kv_heads=1, dropout=0.0, memory_tokens=1).build(SPACES)
     RateConfig(valve="none", memory_tokens=0, cache_tokens=1).build(SPACES)
-    RateConfig(valve="none", valve_heads=3).build(SPACES)
+    for valve in ("gate", "gru", "lstm", "none"):  # heads are of no concern to them
+        RateConfig(valve=valve, valve_heads=3).build(SPACES)
 
 
 @pytest.mark.parametrize(
@@ -62,11 +64,6 @@ def test_windows() -> None:
     RateConfig(segment_len=10).check_window(30)
     with pytest.raises(ConfigError, match="choose a window of 30 steps, or segments of 8"):
         RateConfig(segment_len=10).check_window(32)
-    sliding = MODELS.get("dt")(12)
-    sliding.check_window(12)
-    for window in (6, 24):
-        with pytest.raises(ConfigError, match="set both to one value"):
-            sliding.check_window(window)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +78,7 @@ def test_suggestion_follows_the_paper(horizon: int, segment_len: int) -> None:
     sparse, dense = suggest_config(horizon, dense_reward=False), suggest_config(horizon, dense_reward=True)
     for config in (sparse, dense):
         assert (config.segment_len, config.memory_tokens, config.valve_heads) == (segment_len, 5, 1)
-        assert (config.valve, config.valve_activation, config.sliding) == ("ca2", "relu", False)
+        assert (config.valve, config.valve_activation) == ("ca2", "relu")
         config.check_window(3 * segment_len)
     assert sparse.cache_tokens == 0
     assert dense.cache_tokens == (3 * segment_len + 2 * 5) * 3
@@ -93,13 +90,13 @@ def test_no_suggestion_for_episodes_that_cannot_be_cut() -> None:
 
 
 def test_presets_are_what_their_names_say() -> None:
-    rate, rmt, trxl, dt = (MODELS.get(name)(12, width=16) for name in ("rate", "rmt", "trxl", "dt"))
-    assert all(isinstance(config, RateConfig) and config.width == 16 for config in (rate, rmt, trxl, dt))
+    rate, rmt, trxl, gtrxl = (MODELS.get(name)(12, width=16) for name in ("rate", "rmt", "trxl", "gtrxl"))
+    assert all(isinstance(config, RateConfig) and config.width == 16 for config in (rate, rmt, trxl, gtrxl))
+    assert gtrxl == replace(trxl, name="gtrxl", gated=True) and not (rate.gated or rmt.gated or trxl.gated)
     assert (rate.segment_len, rate.valve, rate.memory_tokens, rate.cache_tokens) == (4, "ca2", 5, 0)
     assert (rmt.segment_len, rmt.valve, rmt.memory_tokens, rmt.cache_tokens) == (4, "none", 5, 0)
     assert (trxl.segment_len, trxl.valve, trxl.memory_tokens, trxl.cache_tokens) == (4, "none", 0, 36)
-    assert (dt.segment_len, dt.valve, dt.memory_tokens, dt.cache_tokens) == (12, "none", 0, 0)
-    for config, kind in ((rate, SegmentPolicy), (rmt, SegmentPolicy), (trxl, SegmentPolicy), (dt, WindowPolicy)):
+    for config in (rate, rmt, trxl, gtrxl):
         policy = config.build(SPACES)
-        assert isinstance(policy, kind)
+        assert isinstance(policy, SegmentPolicy)
         assert policy.parameter_count() == sum(parameter.numel() for parameter in policy.parameters())

@@ -24,6 +24,9 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "rmt-cache": {"valve": "none", "cache_tokens": 14, "kv_heads": 4},
     "trxl": {"valve": "none", "memory_tokens": 0, "cache_tokens": 27},
     "trxl-short-cache": {"valve": "none", "memory_tokens": 0, "cache_tokens": 4},
+    "gtrxl": {"valve": "none", "memory_tokens": 0, "cache_tokens": 9, "gated": True, "feed_forward": 24},
+    "rate-gated": {"gated": True},
+    "rate-lstm": {"valve": "lstm"},
 }
 
 
@@ -44,6 +47,9 @@ def make_window(length: int = LENGTH, batch: int = 2) -> Segment:
         observation=torch.randn(batch, length, 4),
         action=torch.randint(0, 3, (batch, length)),
         return_to_go=torch.randn(batch, length),
+        reward=torch.zeros(batch, length),
+        terminated=torch.zeros(batch, length, dtype=torch.bool),
+        timestep=torch.arange(length).repeat(batch, 1),
         mask=torch.ones(batch, length, dtype=torch.bool),
     )
 
@@ -102,10 +108,23 @@ def attend(layer: Any, past: list[Tensor], x: list[Tensor], kinds: list[str]) ->
     return out
 
 
+def join(gate: Any, old: list[Tensor], new: list[Tensor]) -> list[Tensor]:
+    """The residual sum, or in its place the gate of GTrXL: r, z and a candidate in which r scales the old."""
+    if gate is None:
+        return [x + y for x, y in zip(old, new, strict=True)]
+    out = []
+    for x, y in zip(old, [one.clamp(min=0) for one in new], strict=True):
+        r, z = (gate.gates_old.weight @ x + gate.gates_new.weight @ y).chunk(2)
+        z = torch.sigmoid(z - gate.bias)
+        h = torch.tanh(gate.candidate_old.weight @ (torch.sigmoid(r) * x) + gate.candidate_new.weight @ y)
+        out.append((1 - z) * x + z * h)
+    return out
+
+
 def statement(policy: SegmentPolicy, window: Segment, row: int) -> Tensor:
     """Section 3 of the paper for one episode, in lists of vectors."""
     slots, transformer = policy.slots, policy.transformer
-    memory = list(policy.memory)
+    memory, cell = list(policy.memory), torch.zeros(1, len(policy.memory), policy.valve.extra)
     cache: list[list[Tensor]] = [[] for _ in transformer.layers]
     predictions = []
     for start in range(0, len(window), K):
@@ -113,19 +132,22 @@ def statement(policy: SegmentPolicy, window: Segment, row: int) -> Tensor:
         for t in range(start, min(start + K, len(window))):
             tokens.append(policy.tokens.returns(window.return_to_go[row, t, None]))
             tokens.append(policy.tokens.observation(window.observation[row, t]))
-            tokens.append(policy.tokens.action(window.action[row, t]))
+            tokens.append(policy.tokens.action(window.action[row, t], t))
         x = [*memory, *tokens, *memory]
         kinds = ["read"] * len(memory) + ["token"] * len(tokens) + ["write"] * len(memory)
         for index, module in enumerate(transformer.layers):
             layer: Any = module
             past, cache[index] = cache[index], (cache[index] + x)[-slots.cache :] if slots.cache else []
-            x = [old + new for old, new in zip(x, attend(layer, past, x, kinds), strict=True)]
-            x = x if layer.feed_forward is None else [one + layer.feed_forward(one) for one in x]
+            x = join(getattr(layer, "attention_gate", None), x, attend(layer, past, x, kinds))
+            if layer.feed_forward is not None:
+                gate = getattr(layer, "feed_forward_gate", None)
+                x = join(gate, x, [layer.feed_forward(one) for one in x])
         x = [transformer.norm(one) for one in x]
         predictions += [policy.readout(one) for one in x[len(memory) :][: len(tokens)][1::3]]
         if memory:
             written = torch.stack(x[-len(memory) :])
-            memory = list(policy.valve(torch.stack(memory)[None], written[None])[0])
+            kept, cell = policy.valve(torch.stack(memory)[None], written[None], cell)
+            memory = list(kept[0])
     return torch.stack(predictions)
 
 
@@ -165,3 +187,30 @@ def test_memory_noise_is_for_training_only_and_between_segments() -> None:
         first, second = unroll(policy, window).prediction, unroll(policy, window).prediction
     torch.testing.assert_close(first[:, :K], still[:, :K])
     assert not torch.allclose(first[:, K:], second[:, K:], atol=1e-3)
+
+
+def test_the_cell_is_carried_kept_by_rows_that_end_and_new_in_every_episode() -> None:
+    policy, window = make(valve="lstm"), make_window(3 * K)
+    window.mask[1, K + 1 :] = False  # row 1 ends inside of the second segment
+    state, cells = policy.initial_state(2), []
+    assert state.cell.shape == state.memory.shape and not state.cell.any()
+    with torch.no_grad():
+        for segment in window.split(K):
+            _, state = policy(segment, state)
+            cells.append(state.cell)
+    assert cells[0].any(-1).all()
+    assert torch.equal(cells[1][1], cells[0][1]) and torch.equal(cells[2][1], cells[0][1])
+    assert not torch.allclose(cells[1][0], cells[0][0], atol=1e-4)
+    assert not policy.initial_state(2).cell.any()
+    assert make().initial_state(2).cell.shape == (2, 2, 0)
+
+
+def test_the_gates_of_gtrxl_start_near_the_identity() -> None:
+    torch.manual_seed(0)
+    policy = RateConfig(valve="none", memory_tokens=0, cache_tokens=9, gated=True, feed_forward=24).build(SPACES).eval()
+    x = torch.randn(2, 6, 64)
+    with torch.no_grad():
+        query, key_value = policy.transformer.layers[0].project(x, policy.transformer.rotary(0, 6))
+        y = policy.transformer.layers[0].mix(x, query, key_value, torch.zeros(24, 6))
+    assert (y - x).norm() / x.norm() < 0.5
+    assert (torch.nn.functional.cosine_similarity(x, y, dim=-1) > 0.9).all()

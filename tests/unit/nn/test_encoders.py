@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from rate.errors import ConfigError
 from rate.nn.encoders import CategoryEncoder, ImageEncoder, Tokens, TreeEncoder, VectorEncoder, build_encoder
-from rate.types import Spaces, Tree, to_tensor, tree_map
+from rate.types import Segment, Spaces, Tree, to_tensor, tree_map
 
 WIDTH = 6
 SUPPORTED: dict[str, tuple[gym.Space[Any], type]] = {
@@ -101,18 +102,40 @@ def test_a_tree_is_the_sum_of_its_parts() -> None:
     torch.testing.assert_close(encoder(x), by_key["a"](x["a"]) + by_key["b"](x["b"]))
 
 
+def segment_of(observation: Tensor, returns: Tensor, action: Tensor) -> Segment:
+    batch, length = returns.shape
+    return Segment(
+        observation=observation,
+        action=action,
+        return_to_go=returns,
+        reward=torch.zeros(batch, length),
+        terminated=torch.zeros(batch, length, dtype=torch.bool),
+        timestep=torch.arange(length).repeat(batch, 1),
+        mask=torch.ones(batch, length, dtype=torch.bool),
+    )
+
+
+def test_places_are_added_and_the_last_row_serves_all_that_are_later() -> None:
+    tokens = Tokens(Spaces(observation=gs.Box(-1, 1, (4,)), action=gs.Discrete(3)), WIDTH, 0.0, timesteps=2)
+    segment = segment_of(torch.zeros(1, 4, 4), torch.zeros(1, 4), torch.zeros(1, 4, dtype=torch.long))
+    assert tokens.timesteps is not None and tokens.returns is not None
+    placed = tokens(segment)[0, 0::3] - tokens.returns.bias
+    torch.testing.assert_close(placed, tokens.timesteps.weight[[0, 1, 1, 1]])
+    late = tokens.prompt(replace(segment.at(3), timestep=10**6))
+    torch.testing.assert_close(late[1], tokens(segment)[:, 10])
+
+
 @pytest.mark.parametrize("action", [gs.Discrete(3, start=1), gs.MultiDiscrete([2, 3]), gs.Box(-1, 1, (2, 2))])
 def test_tokens_are_return_observation_action(action: gym.Space[Any]) -> None:
     torch.manual_seed(0)
     tokens = Tokens(Spaces(observation=gs.Box(-1, 1, (4,)), action=action), WIDTH, dropout=0.5).eval()
     observation, returns = torch.randn(2, 3, 4), torch.randn(2, 3)
     acted: Tensor = samples(action, 6).unflatten(0, (2, 3))
-    sequence = tokens(observation, returns, acted)
+    segment = segment_of(observation, returns, acted)
+    sequence = tokens(segment)
     assert sequence.shape == (2, 9, WIDTH)
     torch.testing.assert_close(sequence[:, 0::3], tokens.returns(returns[..., None]))
     torch.testing.assert_close(sequence[:, 1::3], tokens.observation(observation))
-    torch.testing.assert_close(sequence[:, 2::3], tokens.action(acted))
-    torch.testing.assert_close(
-        torch.stack(tokens.prompt(observation, returns), 2), sequence.unflatten(1, (3, 3))[:, :, :2]
-    )
+    torch.testing.assert_close(sequence[:, 2::3], tokens.action(acted, segment.timestep))
+    torch.testing.assert_close(torch.stack(tokens.prompt(segment), 2), sequence.unflatten(1, (3, 3))[:, :, :2])
     assert sequence[:, 2::3].abs().max() < 1

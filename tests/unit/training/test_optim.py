@@ -85,13 +85,20 @@ def test_only_matrices_decay() -> None:
     assert no == {id(linear.bias), id(norm.weight), id(norm.bias), id(convolution.bias)}
 
 
+def test_what_is_marked_does_not_decay() -> None:
+    table = nn.Embedding(5, 4)
+    table.weight.no_decay = True  # type: ignore[attr-defined]
+    assert decayed([table]) == (set(), {id(table.weight)})
+
+
 @pytest.mark.parametrize("name", MODELS.names())
 def test_every_parameter_of_a_model_is_in_one_group(name: str, tmaze_spaces: Any) -> None:
     policy = MODELS.get(name)(9).build(tmaze_spaces)
     yes, no = decayed([policy])
     assert not yes & no
     assert yes | no == {id(p) for p in policy.parameters()}
-    assert all((id(p) in yes) == (p.dim() >= 2) for p in policy.parameters())
+    matrices = (p for p in policy.parameters() if p.dim() >= 2 and not getattr(p, "no_decay", False))
+    assert yes == {id(p) for p in matrices}
 
 
 def test_parameters_of_the_objective_are_trained_and_frozen_ones_are_not() -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ from rate.data.windows import Windows, split_episodes
 from rate.errors import DivergedError
 from rate.experiment import Run, seed_everything, train_run
 from rate.experiment.data import prepare_data
-from rate.models import SequencePolicy
-from rate.objectives import OBJECTIVES, BehaviourCloning, Loss
+from rate.models import SequencePolicy, unroll
+from rate.objectives import BehaviourCloning, BehaviourCloningConfig, Loss, Objective
 from rate.training.checkpoint import load_checkpoint
 from rate.training.run_dir import RunDir
 from rate.training.signals import Interrupted
@@ -31,7 +32,7 @@ from rate.types import Segment
 Train = Callable[..., Path]
 
 
-def trainer_of(path: Path, objective: nn.Module | None = None, **fields: Any) -> Trainer:
+def trainer_of(path: Path, objective: Objective | None = None, **fields: Any) -> Trainer:
     """A trainer as `train_run` makes it, in the hand of the test."""
     run = config(**fields)
     store = prepare_data("tmaze", run.data)
@@ -39,7 +40,7 @@ def trainer_of(path: Path, objective: nn.Module | None = None, **fields: Any) ->
     seed_everything(run.seed)
     return Trainer(
         policy=run.model.build(store.spaces),
-        objective=objective or BehaviourCloning(run.train.bptt_segments),
+        objective=objective or BehaviourCloning(partial(unroll, bptt_segments=run.train.bptt_segments)),
         config=run.train,
         run=RunDir.create(path, config_to_json(run), {}, {}),
         train=Windows(store, train, length=run.train.window, seed=run.seed),
@@ -111,6 +112,9 @@ def test_the_loss_is_the_mean_over_real_steps(tmp_path: Path) -> None:
             observation=torch.tensor(episode.observations[None, :length]),
             action=torch.tensor(episode.actions[None]),
             return_to_go=torch.tensor(episode.rewards[::-1].cumsum()[::-1].copy()[None]).float(),
+            reward=torch.tensor(episode.rewards[None]),
+            terminated=torch.tensor(episode.terminations[None]),
+            timestep=torch.arange(length)[None],
             mask=torch.ones(1, length, dtype=torch.bool),
         )
         state, logits = policy.initial_state(1), []
@@ -145,12 +149,11 @@ def test_validation_has_no_dropout_and_leaves_the_random_state(tmp_path: Path) -
 def test_bptt_reaches_the_objective(segments: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
 
-    class Watched(BehaviourCloning):
-        def __init__(self, bptt_segments: int | None, *rest: Any) -> None:
-            seen.append(bptt_segments)
-            super().__init__(bptt_segments, *rest)
+    def build(self: BehaviourCloningConfig, policy: Any, run: Any) -> BehaviourCloning:
+        seen.append(run.keywords["bptt_segments"])
+        return BehaviourCloning(run)
 
-    monkeypatch.setitem(OBJECTIVES._values, "behaviour-cloning", Watched)
+    monkeypatch.setattr(BehaviourCloningConfig, "build", build)
     train_run(config(steps=1, bptt_segments=segments), tmp_path / "run")
     assert seen == [segments]
 
@@ -164,12 +167,12 @@ def test_bptt_of_all_segments_is_the_default(train: Train) -> None:
 # ------------------------------------------------------------------------------------------- divergence
 
 
-class Exploding(nn.Module):
+class Exploding(Objective):
     """Behaviour cloning until one step, where the loss or its gradient is not finite."""
 
     def __init__(self, at: int, how: str) -> None:
         super().__init__()
-        self.inner, self.left, self.how = BehaviourCloning(None), at, how
+        self.inner, self.left, self.how = BehaviourCloning(), at, how
 
     def forward(self, policy: SequencePolicy[Any], window: Segment) -> Loss:
         loss = self.inner(policy, window)

@@ -1,0 +1,73 @@
+"""LSDT, the Long-Short Decision Transformer: a sliding window over blocks of attention and dynamic convolution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from rate.errors import ConfigError
+from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, check_share, check_sizes
+from rate.models.window import WindowPolicy, check_context
+from rate.nn.lsdt import CHANNELS, Lsdt, LsdtSizes
+from rate.types import Spaces
+
+
+@CONFIG_CLASSES.register("LsdtConfig")
+@dataclass(frozen=True, kw_only=True)
+class LsdtConfig(ModelConfig):
+    """Attention for what is far, convolution for what is near."""
+
+    name: str = "lsdt"
+    context: int = 30
+    """K: steps of the window."""
+    layers: int = 2
+    width: int = 64
+    """d: width of every token."""
+    heads: int = 2
+    """Attention heads; they share the channels that the convolution leaves."""
+    conv_width: int = 32
+    """c: channels of the convolution; the attention has the other d - c."""
+    kernel: int = 6
+    """Tokens that the convolution sees: the current one and those just before it."""
+    dropout: float = 0.1
+    kernel_dropout: float = 0.2
+    """Dropout on the weights of the convolution."""
+    timesteps: int = 0
+    """Rows of a learned table of places in the episode, added to the tokens; later places share the last row."""
+
+    def __post_init__(self) -> None:
+        check_sizes(self, "context", "layers", "width", "heads", "conv_width")
+        check_sizes(self, "kernel", least=2)  # the softmax over a single tap would leave nothing to learn
+        check_sizes(self, "timesteps", least=0)
+        check_share(self, "dropout", "kernel_dropout")
+        attended = self.width - self.conv_width
+        if self.conv_width % CHANNELS:
+            raise ConfigError(f"model.conv_width = {self.conv_width} is not a multiple of {CHANNELS}")
+        if attended < 1 or attended % (2 * self.heads):
+            raise ConfigError(
+                f"model.width - model.conv_width = {attended} must be a positive multiple of {2 * self.heads}: "
+                "model.heads share these channels, and rotary positions turn pairs"
+            )
+
+    def check_window(self, window: int) -> None:
+        check_context(self.context, window)
+
+    def build(self, spaces: Spaces) -> WindowPolicy:
+        sizes = LsdtSizes(
+            layers=self.layers,
+            width=self.width,
+            heads=self.heads,
+            conv_width=self.conv_width,
+            kernel=self.kernel,
+            dropout=self.dropout,
+            kernel_dropout=self.kernel_dropout,
+        )
+        make = partial(Lsdt, sizes)
+        return WindowPolicy(spaces, self.width, self.context, make, dropout=self.dropout, timesteps=self.timesteps)
+
+
+@MODELS.register("lsdt")
+def lsdt_preset(window: int, **fields: Any) -> LsdtConfig:
+    """One window, nothing carried."""
+    return LsdtConfig(**{"context": window, **fields})

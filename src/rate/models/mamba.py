@@ -1,0 +1,73 @@
+"""Decision Mamba: the tokens of a Decision Transformer through a selective state space, after Ota (2024)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from rate.errors import ConfigError
+from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, check_share, check_sizes
+from rate.models.recurrent import RecurrentPolicy
+from rate.nn.encoders import Tokens
+from rate.nn.ssm import Mamba
+from rate.types import Spaces
+
+
+@CONFIG_CLASSES.register("MambaConfig")
+@dataclass(frozen=True, kw_only=True)
+class MambaConfig(ModelConfig):
+    """Decision Mamba."""
+
+    name: str = "dmamba"
+    layers: int = 2
+    width: int = 64
+    """d: width of every token."""
+    state: int = 16
+    """N: numbers that each inner channel carries."""
+    expand: int = 2
+    """Inner channels per channel of a token."""
+    conv: int = 4
+    """Tokens that the convolution before the scan sees."""
+    feed_forward: int = 256
+    """Inner width of the feed-forward networks; 0 leaves them out."""
+    dropout: float = 0.1
+    reference_init: bool = False
+    """Initialise as the public code does: step sizes near 0.7, a memory of a token or two. For comparison only."""
+
+    def __post_init__(self) -> None:
+        check_sizes(self, "layers", "width", "state", "expand", "conv")
+        check_share(self, "dropout")
+        if self.feed_forward < 0:
+            raise ConfigError(f"model.feed_forward is {self.feed_forward}; it must be at least 0 (0 leaves it out)")
+
+    def check_window(self, window: int) -> None:
+        """Any window will do."""
+
+    def build(self, spaces: Spaces) -> RecurrentPolicy:
+        backbone = Mamba(
+            self.width,
+            layers=self.layers,
+            state=self.state,
+            expand=self.expand,
+            conv=self.conv,
+            feed_forward=self.feed_forward,
+            dropout=self.dropout,
+        )
+        policy = RecurrentPolicy(spaces, Tokens(spaces, self.width, self.dropout), backbone, separate=True)
+        return policy.apply(reference_initialise) if self.reference_init else policy
+
+
+def reference_initialise(module: nn.Module) -> None:
+    """A pass over all linear maps that also wipes out the chosen biases of the step sizes."""
+    if isinstance(module, nn.Linear):
+        nn.init.normal_(module.weight, std=0.02)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+
+@MODELS.register("dmamba")
+def dmamba_preset(window: int, **fields: Any) -> MambaConfig:
+    """One state that is carried through the episode, whatever the window."""
+    return MambaConfig(**fields)

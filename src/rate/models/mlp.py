@@ -1,0 +1,57 @@
+"""Reactive baselines: BC-MLP and CQL-MLP see the current step and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, check_choice, check_share, check_sizes
+from rate.models.recurrent import RecurrentPolicy
+from rate.nn.backbone import Mlp
+from rate.nn.encoders import Tokens
+from rate.nn.heads import HeadKind
+from rate.types import Spaces
+
+
+@CONFIG_CLASSES.register("MlpConfig")
+@dataclass(frozen=True, kw_only=True)
+class MlpConfig(ModelConfig):
+    """A network of hidden layers over the current step."""
+
+    name: str = "bc-mlp"
+    width: int = 64
+    """Width of the token."""
+    layers: int = 2
+    hidden: int = 128
+    """Width of the hidden layers."""
+    return_to_go: bool = False
+    """Tell the return-to-go."""
+    previous_action: bool = False
+    """Tell the previous action."""
+    head: HeadKind = "imitation"
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_sizes(self, "width", "layers", "hidden")
+        check_share(self, "dropout")
+        check_choice(self, "head", HeadKind)
+
+    def check_window(self, window: int) -> None:
+        """Any window will do."""
+
+    def build(self, spaces: Spaces) -> RecurrentPolicy:
+        tokens = Tokens(spaces, self.width, self.dropout, returns=self.return_to_go, actions=self.previous_action)
+        backbone = Mlp(self.width, (self.hidden,) * self.layers, self.dropout)
+        return RecurrentPolicy(spaces, tokens, backbone, separate=False, head=self.head)
+
+
+@MODELS.register("bc-mlp")
+def bc_mlp_preset(window: int, **fields: Any) -> MlpConfig:
+    """Clones the action from the observation alone."""
+    return MlpConfig(**fields)
+
+
+@MODELS.register("cql-mlp")
+def cql_mlp_preset(window: int, **fields: Any) -> MlpConfig:
+    """Chooses by the return that it expects of each action."""
+    return MlpConfig(**{"name": "cql-mlp", "head": "value", **fields})

@@ -1,0 +1,67 @@
+"""Recurrent baselines as presets of one configuration: BC-LSTM, CQL-LSTM, Decision LSTM and Decision GRU.
+
+They differ in the cell, in what a step tells, and in the head; the objective is chosen by the recipe.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, check_choice, check_share, check_sizes
+from rate.models.recurrent import RecurrentPolicy
+from rate.nn.encoders import Tokens
+from rate.nn.heads import HeadKind
+from rate.nn.rnn import Cell, Rnn
+from rate.types import Spaces
+
+
+@CONFIG_CLASSES.register("RnnConfig")
+@dataclass(frozen=True, kw_only=True)
+class RnnConfig(ModelConfig):
+    """A recurrent network over the steps of an episode."""
+
+    name: str = "bc-lstm"
+    cell: Cell = "lstm"
+    layers: int = 1
+    width: int = 64
+    """Width of the tokens."""
+    hidden: int = 128
+    """Width of the recurrent state."""
+    return_to_go: bool = False
+    """Tell the return-to-go."""
+    previous_action: bool = False
+    """Tell the previous action."""
+    separate_tokens: bool = False
+    """Feed what is told of a step one after the other (three updates), and not as one sum."""
+    forget_bias: float = 1.0
+    """Bias of the gate that keeps the state, at initialisation."""
+    head: HeadKind = "imitation"
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_sizes(self, "layers", "width", "hidden")
+        check_share(self, "dropout")
+        check_choice(self, "cell", Cell)
+        check_choice(self, "head", HeadKind)
+
+    def check_window(self, window: int) -> None:
+        """Any window will do."""
+
+    def build(self, spaces: Spaces) -> RecurrentPolicy:
+        tokens = Tokens(spaces, self.width, self.dropout, returns=self.return_to_go, actions=self.previous_action)
+        backbone = Rnn(self.cell, self.width, self.hidden, self.layers, self.dropout, self.forget_bias)
+        return RecurrentPolicy(spaces, tokens, backbone, separate=self.separate_tokens, head=self.head)
+
+
+def _preset(name: str, base: dict[str, Any]) -> None:
+    MODELS.add(name, lambda window, **fields: RnnConfig(**{"name": name, **base, **fields}))
+
+
+TRIPLES: dict[str, Any] = {"return_to_go": True, "previous_action": True, "separate_tokens": True}
+"""The tokens of a Decision Transformer."""
+
+_preset("bc-lstm", {})
+_preset("cql-lstm", {"head": "value"})
+_preset("dlstm", TRIPLES)
+_preset("dgru", {"cell": "gru", **TRIPLES})
