@@ -1,0 +1,101 @@
+"""`rate probe`: how a trained policy keeps its memory, as numbers and as a figure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import tyro
+from rich.table import Table
+
+from rate.cli.commands import print_json
+from rate.cli.console import OUT, bar
+from rate.cli.parse import set_threads
+from rate.envs import ENVS
+from rate.errors import ConfigError
+from rate.evaluation.evaluator import OnStep
+from rate.evaluation.probes import Preservation, check_has_memory, probe_memory
+from rate.experiment import Run
+from rate.reports.preservation import PreservationCurves, write_preservation
+
+
+def probe(
+    run: tyro.conf.Positional[Path],
+    *,
+    set: str = "",
+    episodes: int = 20,
+    checkpoint: str = "last",
+    out: Path | None = None,
+    device: str = "cpu",
+    threads: int = 0,
+    json: bool = False,
+) -> None:
+    """Measure how much each update changes the memory of a run, beside the bound of the paper's theorem.
+
+    Args:
+        run: Run directory, or one checkpoint directory.
+        set: Arguments of the environment, as name=value[,name=value]; empty: the longest case of the run.
+        episodes: How many.
+        checkpoint: last, best or step_N.
+        out: Directory for probe.json and the figure; None: `probe` in the run directory.
+        device: Where to run: auto, cpu, cuda, mps.
+        threads: CPU threads; 0: as many as torch takes.
+        json: Print JSON.
+    """
+    set_threads(threads)
+    loaded = Run.load(run, checkpoint, device)
+    check_has_memory(loaded.policy)
+    if out is None and loaded.alone:
+        raise ConfigError(f"{run} is a checkpoint on its own; give --out")
+    where = out or run / "probe"
+    if where.exists() and not where.is_dir():
+        raise ConfigError(f"{where} is a file; give a directory for --out")
+    with bar("probing") as progress:
+        found = _measure(loaded, set, episodes, progress.on_env_step)
+    title = f"{loaded.config.env.name}, {found.case}: {loaded.config.model.name}, {found.episodes} episodes"
+    facts = {"run": str(run), "checkpoint": loaded.checkpoint, "step": loaded.step, **found.summary()}
+    write_preservation(where, facts, _curves(found), title)
+    if json:
+        return print_json(facts)
+    OUT.print(_table(found))
+    OUT.print(_retention(found))
+    OUT.print(f"{where / 'probe.json'}, {where / 'preservation.png'}", markup=False)
+
+
+def _measure(run: Run, text: str, episodes: int, on_step: OnStep) -> Preservation:
+    config, data = replace(run.config.eval, episodes=episodes), run.config.data
+    case = max(run.cases(text), key=lambda one: one.max_steps)
+    spec = ENVS.get(run.config.env.name)
+    return probe_memory(
+        run.policy, spec, case, config, return_scale=data.return_scale, oracle=data.oracle, on_step=on_step
+    )
+
+
+def _curves(found: Preservation) -> PreservationCurves:
+    updates = found.updates
+    bounds, alphas = [one.bound for one in updates], [one.alignment for one in updates]
+    return PreservationCurves(
+        updates=[one.number for one in updates],
+        change=[one.change for one in updates],
+        moved=[one.moved for one in updates],
+        bound=[one for one in bounds if one] or None,
+        alignment=[one for one in alphas if one] or None,
+    )
+
+
+def _table(found: Preservation) -> Table:
+    """About ten of the updates; probe.json has all of them."""
+    table = Table("update", "episodes", "change", "cosine", "apart", "alpha", "moved (left)", "bound (right)", "holds")
+    every = -(-len(found.updates) // 10)
+    for one in found.updates[::every]:
+        alpha, bound = (f"{value.value:.3f}" if value else "-" for value in (one.alignment, one.bound))
+        holds = "-" if one.holds is None else f"{one.holds:.0%}"
+        means = (f"{value.value:.3f}" for value in (one.change, one.cosine, one.apart))
+        table.add_row(str(one.number), str(one.episodes), *means, alpha, f"{one.moved.value:.3f}", bound, holds)
+    return table
+
+
+def _retention(found: Preservation) -> str:
+    late = found.summary()["retention"]
+    measured = f"relative change {late['change']:.3g}, cosine {late['cosine']:.4f}, episodes apart {late['apart']:.3g}"
+    return f"from update {late['from_update']} on: {measured}"

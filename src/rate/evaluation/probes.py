@@ -1,0 +1,208 @@
+"""The preservation probe: how much each update changes the memory of a trained policy, beside the theorem's bound.
+
+It listens to the valve while the policy acts, so it serves every valve. See docs/howto/inspect_memory.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from rate.envs.spec import EnvSpec, EvalCase
+from rate.errors import ConfigError
+from rate.evaluation.evaluator import EvalConfig, OnStep
+from rate.evaluation.rollout import rollout
+from rate.evaluation.statistics import Floats, Interval
+from rate.models.actor import Actor
+from rate.models.policy import SequencePolicy
+from rate.models.segment import SegmentPolicy
+from rate.seeding import Purpose, episode_seeds
+
+Measures: TypeAlias = dict[str, Floats]
+"""Of one update, by name: a number for each episode."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryUpdate:
+    """One update of memory, M_n to M_{n+1}: the mean over episodes, and the smallest and the largest of them."""
+
+    number: int
+    """n + 1: the first update has number 1."""
+    episodes: int
+    """Episodes that lasted until this update."""
+    change: Interval
+    """||M_{n+1} - M_n|| / ||M_n||, of the memory as it is."""
+    moved: Interval
+    """The same with every row scaled to length 1: the left side of the bound."""
+    cosine: Interval
+    """Between a row before and after, the mean over the rows."""
+    cosine_min: float
+    """The same for the row that turned most, in any episode."""
+    apart: Interval
+    """How far M_{n+1} is from the mean of the batch's episodes, over its norm; 0: all alike, nothing is remembered."""
+    alignment: Interval | None
+    """alpha, as far as the theorem's condition holds; it may be negative. None: the valve mixes no rows."""
+    bound: Interval | None
+    """sqrt(2 (1 - alpha / m)): the right side of the bound."""
+    aligned: float | None
+    """Share of episodes with alpha > 0, which the theorem asks for."""
+    holds: float | None
+    """Share of episodes whose left side is at most the right one, whether or not the theorem promises it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preservation:
+    """What the probe found in one case."""
+
+    case: str
+    episodes: int
+    memory_tokens: int
+    updates: tuple[MemoryUpdate, ...]
+
+    @property
+    def late(self) -> tuple[MemoryUpdate, ...]:
+        """The second half of the updates, after what is to be remembered was seen."""
+        return self.updates[len(self.updates) // 2 :]
+
+    def summary(self) -> dict[str, Any]:
+        """JSON values. `retention` is over the late updates: good is little change while episodes stay apart."""
+        late = self.late
+        retention = {
+            "from_update": late[0].number,
+            "change": math.fsum(update.change.value for update in late) / len(late),
+            "cosine": math.fsum(update.cosine.value for update in late) / len(late),
+            "apart": math.fsum(update.apart.value for update in late) / len(late),
+        }
+        return {**asdict(self), "retention": retention}
+
+
+def probe_memory(
+    policy: SequencePolicy[Any],
+    spec: EnvSpec,
+    case: EvalCase,
+    config: EvalConfig,
+    *,
+    return_scale: float = 1.0,
+    oracle: str = "",
+    on_step: OnStep | None = None,
+) -> Preservation:
+    """Run the episodes that an evaluation would run, and measure every update of memory in them."""
+    segments = check_has_memory(policy)
+    slots, was_training = segments.slots, policy.training
+    target = case.target_return if config.target_return is None else config.target_return
+    seeds = episode_seeds(Purpose.REPORT, config.seed, config.episodes)
+    env = spec.make_batch(**case.kwargs)
+    tell = partial(on_step, case) if on_step else None
+    updates: dict[int, list[Measures]] = defaultdict(list)
+    with torch.random.fork_rng(devices=[policy.device] if policy.device.type == "cuda" else []):
+        torch.manual_seed(config.seed)
+        for at in range(0, len(seeds), config.batch):
+            chunk = seeds[at : at + config.batch]
+            actor = FollowedActor(policy, target_return=target, return_scale=return_scale, sample=config.sample)
+            actor.episodes = np.arange(len(chunk))
+            with listening(segments, actor) as heard:
+                lengths = rollout(actor, env, chunk, case.max_steps, tell, oracle).lengths
+            for number, (episodes, measures) in enumerate(heard, start=1):
+                # Update n is made before step n K is taken; a batch holds finished episodes for a while.
+                lasting = lengths[episodes] > number * slots.steps
+                updates[number].append({name: values[lasting] for name, values in measures.items()})
+    env.close()
+    policy.train(was_training)
+    if not updates:
+        raise ConfigError(
+            f"no episode of {case.name} is longer than a segment of {slots.steps} steps; take a longer one"
+        )
+    found = tuple(summarise(number, parts, slots.memory) for number, parts in updates.items())
+    return Preservation(case=case.name, episodes=len(seeds), memory_tokens=slots.memory, updates=found)
+
+
+def check_has_memory(policy: SequencePolicy[Any]) -> SegmentPolicy:
+    """Refuse a policy in which there is nothing to probe."""
+    if isinstance(policy, SegmentPolicy) and policy.slots.memory:
+        return policy
+    raise ConfigError("this model carries no memory embeddings from segment to segment; probe a run of rate or rmt")
+
+
+class FollowedActor(Actor):
+    """An actor that knows which episode each of its rows is."""
+
+    episodes: NDArray[np.int64]
+
+    def keep(self, rows: NDArray[np.int64]) -> None:
+        super().keep(rows)
+        self.episodes = self.episodes[rows]
+
+
+@contextmanager
+def listening(policy: SegmentPolicy, actor: FollowedActor) -> Iterator[list[tuple[NDArray[np.int64], Measures]]]:
+    """The list that every call of the valve is added to: which episodes were in it, and what was measured."""
+    heard: list[tuple[NDArray[np.int64], Measures]] = []
+    valve = policy.valve
+
+    def hear(_: nn.Module, given: tuple[Tensor, Tensor, Tensor], kept: tuple[Tensor, Tensor]) -> None:
+        incoming, written, _cell = given
+        heard.append((actor.episodes, measure(incoming, kept[0], valve.candidates(incoming, written))))
+
+    handle = valve.register_forward_hook(hear)
+    try:
+        yield heard
+    finally:
+        handle.remove()
+
+
+def measure(incoming: Tensor, kept: Tensor, candidates: Tensor | None) -> Measures:
+    """One update of B memories (B, M, D), a number for each."""
+    incoming, kept = incoming.double(), kept.double()
+    before, after = F.normalize(incoming, dim=-1), F.normalize(kept, dim=-1)
+    cosine = (before * after).sum(-1)  # (B, M)
+    values = {
+        "change": frobenius(kept - incoming) / frobenius(incoming),
+        "moved": frobenius(after - before) / frobenius(before),
+        "cosine": cosine.mean(1),
+        "cosine_min": cosine.amin(1),
+        "apart": frobenius(kept - kept.mean(0)) / frobenius(kept),
+    }
+    if candidates is not None:
+        aligned = before @ F.normalize(candidates.double(), dim=-1).transpose(1, 2)  # (B, M, candidates)
+        values["alignment"] = aligned.amax(2).amin(1)
+    return {name: value.cpu().numpy() for name, value in values.items()}
+
+
+def frobenius(x: Tensor) -> Tensor:
+    return x.square().sum((1, 2)).sqrt()
+
+
+def summarise(number: int, parts: Sequence[Measures], memory_tokens: int) -> MemoryUpdate:
+    """The measures of one update over all batches."""
+    all_of = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    moved, alpha = all_of["moved"], all_of.get("alignment")
+    bound = None if alpha is None else np.sqrt(np.clip(2 * (1 - alpha / memory_tokens), 0, None))
+    return MemoryUpdate(
+        number=number,
+        episodes=len(moved),
+        change=spread(all_of["change"]),
+        moved=spread(moved),
+        cosine=spread(all_of["cosine"]),
+        cosine_min=float(all_of["cosine_min"].min()),
+        apart=spread(all_of["apart"]),
+        alignment=None if alpha is None else spread(alpha),
+        bound=None if bound is None else spread(bound),
+        aligned=None if alpha is None else float((alpha > 0).mean()),
+        holds=None if bound is None else float((moved <= bound + 1e-6).mean()),
+    )
+
+
+def spread(values: Floats) -> Interval:
+    """The mean between the smallest and the largest value."""
+    return Interval(float(values.mean()), float(values.min()), float(values.max()))
