@@ -22,12 +22,13 @@ import pytest
 import torch
 
 import rate
-from rate.cli import commands
+from rate.cli import commands, probe, suite
 from rate.cli.main import build, main
 from rate.cli.train import read_arguments
 from rate.envs import ENVS
-from rate.models import CONFIG_CLASSES, MODELS, RateConfig
-from rate.recipes import RECIPES
+from rate.models import CONFIG_CLASSES, MODELS
+from rate.nn.memory import VALVES
+from rate.recipes import RECIPES, SUITES
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -39,7 +40,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 COMMANDS = ("list_names", "collect", "data_info", "data_export", "evaluate", "report", "doctor", "bench")
 
 EXAMPLES: dict[str, Callable[[], list[str]]] = {
-    "quickstart.py": lambda: ["--out", "runs/quick", *tiny(segment=9), "--eval.cases", "length=9"],
+    "quickstart.py": lambda: ["--out", "runs/quick", *tiny(), "--eval.cases", "length=9"],
     "act.py": lambda: [trained("runs/tiny"), "--length", "9"],
     "own_data.py": lambda: ["5"],
 }
@@ -88,7 +89,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RATE_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
-    for registry in (ENVS, MODELS, CONFIG_CLASSES, RECIPES):
+    for registry in (ENVS, MODELS, CONFIG_CLASSES, RECIPES, SUITES, VALVES):
         monkeypatch.setattr(registry, "_values", dict(registry._values))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -96,14 +97,13 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     torch.set_num_threads(threads)
 
 
-def tiny(segment: int) -> list[str]:
+def tiny() -> list[str]:
     """Options that make any training a matter of a second."""
-    sizes = f"--train.window 9 --model.segment-len {segment} --train.steps 2 --train.batch-size 8"
-    return [*sizes.split(), "--data.episodes", "20", "--data.options", "length=9", "--eval.episodes", "2"]
+    return ["--train.steps", "2", "--train.batch-size", "8", "--data.episodes", "20", "--eval.episodes", "2"]
 
 
 def trained(out: str) -> str:
-    assert main(["train", "tmaze/rate", "--out", out, *tiny(segment=3)]) == 0
+    assert main(["train", "tmaze/rate", "--out", out, *tiny()]) == 0
     return out
 
 
@@ -111,9 +111,11 @@ def small(words: list[str]) -> list[str] | None:
     """A command that does the same with less; None where there is no such thing."""
     command, rest = words[0], words[1:]
     if command == "train" and not rest[0].startswith("-"):
-        return [*words, *tiny(segment=9 if rest[0].endswith("/dt") else 3)]
+        return [*words, *tiny()]
     if command == "eval":
         return [command, *(re.sub(r"length=\d+", "length=9", word) for word in rest), "--episodes", "2"]
+    if command == "probe":
+        return [command, *(re.sub(r"length=\d+", "length=30", word) for word in rest), "--episodes", "2"]
     if command == "collect":
         return [*words, "--episodes", "20"]
     return None if command == "bench" else words
@@ -146,6 +148,8 @@ def test_long_commands_parse(page: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     for name in COMMANDS:
         real = getattr(commands, name)
         monkeypatch.setattr(commands, name, silent(real, called))
+    monkeypatch.setattr(probe, "probe", silent(probe.probe, called))
+    monkeypatch.setattr(suite, "suite", silent(suite.suite, called))
     for words in commands_in(page):
         if words[0] != "train":
             called.clear()
@@ -219,9 +223,22 @@ def rows_of(page: Path, heading: str) -> dict[str, str]:
     return {name: value.strip("`") for name, value in rows}
 
 
-def test_every_field_of_rate_is_described() -> None:
-    defaults = {item.name: str(item.default) for item in fields(RateConfig) if item.default is not MISSING}
-    assert rows_of(ROOT / "docs/models/rate.md", "Fields") == defaults
+@pytest.mark.parametrize(
+    ("page", "kind"),
+    [
+        ("rate", "RateConfig"),
+        ("dt", "DtConfig"),
+        ("lsdt", "LsdtConfig"),
+        ("cql", "CqlConfig"),
+        ("bc-mlp", "MlpConfig"),
+        ("bc-lstm", "RnnConfig"),
+        ("dmamba", "MambaConfig"),
+    ],
+)
+def test_every_field_of_a_model_is_described(page: str, kind: str) -> None:
+    described = fields(CONFIG_CLASSES.get(kind))
+    defaults = {item.name: str(item.default) for item in described if item.default is not MISSING}
+    assert rows_of(ROOT / f"docs/models/{page}.md", "Fields") == defaults
 
 
 def test_every_option_of_the_tmaze_expert_is_described() -> None:

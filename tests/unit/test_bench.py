@@ -20,7 +20,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rate_config() -> RateConfig:
-    return bench.models()["rate"]
+    config = bench.models()["rate"]
+    assert isinstance(config, RateConfig)
+    return config
 
 
 def test_acting_is_compared_with_recomputing() -> None:

@@ -23,6 +23,7 @@ import rate
 from rate.evaluation.evaluator import EvalConfig, Evaluator
 from rate.evaluation.statistics import wilson_interval
 from rate.models.segment import SegmentPolicy
+from rate.nn.memory import Valve
 from rate.serial import write_atomically, write_json
 
 HORIZONS = (30, 90, 300, 900, 2400)
@@ -41,13 +42,13 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
 class Disturbed(nn.Module):
     """A valve whose output is hit by noise, also while acting."""
 
-    def __init__(self, valve: nn.Module, sigma: float) -> None:
+    def __init__(self, valve: Valve, sigma: float) -> None:
         super().__init__()
-        self.valve, self.sigma = valve, sigma
+        self.valve, self.sigma, self.extra = valve, sigma, valve.extra
 
-    def forward(self, incoming: Tensor, written: Tensor) -> Tensor:
-        kept: Tensor = self.valve(incoming, written)
-        return kept + self.sigma * torch.randn_like(kept)
+    def forward(self, incoming: Tensor, written: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        kept, cell = self.valve(incoming, written, cell)
+        return kept + self.sigma * torch.randn_like(kept), cell
 
 
 def disturbed(run: rate.Run, episodes: int) -> dict[str, int]:

@@ -28,10 +28,17 @@ from rate.experiment import Run, collect_once, data_root
 from rate.models import MODELS
 from rate.nn.memory import VALVES
 from rate.objectives import OBJECTIVES
-from rate.recipes import RECIPES
+from rate.recipes import RECIPES, SUITES
 from rate.reports import write_report
 
-KINDS: dict[str, Any] = {"envs": ENVS, "models": MODELS, "recipes": RECIPES, "valves": VALVES, "objectives": OBJECTIVES}
+KINDS: dict[str, Any] = {
+    "envs": ENVS,
+    "models": MODELS,
+    "recipes": RECIPES,
+    "suites": SUITES,
+    "valves": VALVES,
+    "objectives": OBJECTIVES,
+}
 
 
 def print_json(value: Any) -> None:
@@ -39,11 +46,11 @@ def print_json(value: Any) -> None:
 
 
 def list_names(
-    kind: tyro.conf.Positional[Literal["all", "envs", "models", "recipes", "valves", "objectives"]] = "all",
+    kind: tyro.conf.Positional[Literal["all", "envs", "models", "recipes", "suites", "valves", "objectives"]] = "all",
     *,
     json: bool = False,
 ) -> None:
-    """List what there is: environments, models, recipes, valves, objectives.
+    """List what there is: environments, models, recipes, suites, valves, objectives.
 
     Args:
         kind: What to list.
@@ -54,6 +61,8 @@ def list_names(
         return print_json(chosen)
     for name, names in chosen.items():
         OUT.print(f"[bold]{name}[/bold]: {', '.join(names)}")
+    for name in SUITES.names() if kind == "suites" else ():
+        OUT.print(f"  {name}: {SUITES.get(name).summary}", markup=False)
 
 
 def collect(

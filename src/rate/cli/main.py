@@ -48,6 +48,8 @@ def _group(commands: Registry[Command], prog: str) -> Command:
 
 def build() -> Registry[Command]:
     from rate.cli import commands as c
+    from rate.cli import probe as p
+    from rate.cli import suite as s
     from rate.cli.train import train
 
     data: Registry[Command] = Registry("command of rate data")
@@ -61,8 +63,9 @@ def build() -> Registry[Command]:
         "collect": c.collect,
         "eval": c.evaluate,
         "report": c.report,
+        "suite": s.suite,
     }
-    named |= {"bench": c.bench, "doctor": c.doctor}
+    named |= {"probe": p.probe, "bench": c.bench, "doctor": c.doctor}
     for name, function in named.items():
         table.add(name, _plain(function, f"rate {name}"))
     return table
@@ -70,12 +73,14 @@ def build() -> Registry[Command]:
 
 HELP = """usage: rate COMMAND ...
 
-  list      environments, models, recipes, valves, objectives
+  list      environments, models, recipes, suites, valves, objectives
   collect   a data set from an environment's expert
   data      info: what a data set holds; export: write it as a Minari data set
   train     a recipe, edited by options; --resume goes on after any interruption
   eval      a run, at any horizon: rate eval RUN --set length=1000000
   report    tables, figures and one page from runs
+  probe     how a run keeps its memory: rate probe RUN --set length=900
+  suite     train, evaluate and report many runs; start it again to go on
   bench     measure acting and training, as ratios within one run
   doctor    check this installation
 

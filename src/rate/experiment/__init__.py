@@ -6,5 +6,18 @@ This is the Python face of `rate train` and `rate eval`; the command line only a
 from rate.experiment.data import collect_once, data_root, prepare_data
 from rate.experiment.experiment import seed_everything, train_run
 from rate.experiment.run import Run, load
+from rate.experiment.suite import Outcome, RunState, run_all, run_state
 
-__all__ = ["Run", "collect_once", "data_root", "load", "prepare_data", "seed_everything", "train_run"]
+__all__ = [
+    "Outcome",
+    "Run",
+    "RunState",
+    "collect_once",
+    "data_root",
+    "load",
+    "prepare_data",
+    "run_all",
+    "run_state",
+    "seed_everything",
+    "train_run",
+]

@@ -38,8 +38,8 @@ class RecurrentPolicy(SequencePolicy[Tree]):
         absent = int(self.separate and self.tokens.actions is not None)
         sequence = torch.stack(parts, 2).flatten(1, 2)[:, absent:] if self.separate else torch.stack(parts).sum(0)
         each = len(parts) if self.separate else 1
-        lengths = (each * segment.mask.sum(1) - absent).clamp(min=0)
-        hidden, _ = self.backbone(self.tokens.dropout(sequence), lengths, state)
+        # Padding runs along, behind all that is real; packing it away costs more than it saves.
+        hidden, _ = self.backbone(self.tokens.dropout(sequence), state)
         return Output(prediction=self.readout(hidden[:, each - 1 - absent :: each])), state
 
     def _parts(self, segment: Segment) -> list[Tensor]:

@@ -21,11 +21,8 @@ class Backbone(nn.Module, ABC):
         """The state before the first token: a tree of tensors, batch-first; empty for a network without memory."""
 
     @abstractmethod
-    def forward(self, x: Tensor, lengths: Tensor, state: Tree) -> tuple[Tensor, Tree]:
-        """(B, L, D) -> (B, L, width), and the state of each row after its first `lengths` (B,) tokens.
-
-        What lies behind them is padding, which may come out as anything. A row of length 0 keeps its state.
-        """
+    def forward(self, x: Tensor, state: Tree) -> tuple[Tensor, Tree]:
+        """(B, L, D) -> (B, L, width), and the state after the last token."""
 
     @abstractmethod
     def step(self, x: Tensor, state: Tree) -> tuple[Tensor, Tree]:
@@ -45,7 +42,7 @@ class Mlp(Backbone):
     def initial_state(self, batch: int) -> Tree:
         return ()
 
-    def forward(self, x: Tensor, lengths: Tensor, state: Tree) -> tuple[Tensor, Tree]:
+    def forward(self, x: Tensor, state: Tree) -> tuple[Tensor, Tree]:
         return self._run(x), state
 
     def step(self, x: Tensor, state: Tree) -> tuple[Tensor, Tree]:

@@ -41,8 +41,7 @@ class Rnn(Backbone):
         like: Tensor = next(self.rnn.parameters())
         return tuple(like.new_zeros(batch, self.layers, self.width) for _ in range(self.parts))
 
-    def forward(self, x: Tensor, lengths: Tensor, state: Tree) -> tuple[Tensor, Tree]:
-        # Padding runs along: packing it away costs up to five times more than it saves.
+    def forward(self, x: Tensor, state: Tree) -> tuple[Tensor, Tree]:
         hidden, last = self.rnn(x, self._to_torch(state))
         return self.dropout(hidden), self._from_torch(last)
 

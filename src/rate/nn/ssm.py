@@ -154,17 +154,13 @@ class Mixer(nn.Module):
         like = self.D
         return like.new_zeros(batch, len(self.conv_weight) - 1, self.inner), like.new_zeros(batch, *self.A_log.shape)
 
-    def forward(self, u: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, State]:
+    def forward(self, u: Tensor, state: State) -> tuple[Tensor, State]:
         x, gate = self.in_proj(u).chunk(2, -1)
         inputs = torch.cat([state[0], x], 1)
         x = F.silu(self._convolve(inputs))
         delta, B, C = self._select(x)
-        place = torch.arange(u.shape[1], device=u.device)
-        # A step of size 0 neither decays nor writes: padding leaves the state alone.
-        delta = delta.masked_fill((place >= lengths[:, None])[..., None], 0.0)
         y, ssm = selective_scan(x, delta, -self.A_log.exp(), B, C, state[1])
-        rows, last = torch.arange(len(u), device=u.device), torch.arange(state[0].shape[1], device=u.device)
-        return self._gated(y, x, gate), (inputs[rows[:, None], lengths[:, None] + last], ssm)
+        return self._gated(y, x, gate), (inputs[:, u.shape[1] :], ssm)
 
     def step(self, u: Tensor, state: State) -> tuple[Tensor, State]:
         x, gate = self.in_proj(u).chunk(2, -1)
@@ -204,8 +200,8 @@ class Block(nn.Module):
                 nn.Dropout(dropout),
             )  # fmt: skip
 
-    def forward(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, State]:
-        mixed, state = self.mixer(self.norm(x), lengths, state)
+    def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        mixed, state = self.mixer(self.norm(x), state)
         return self._fed(x + mixed), state
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
@@ -234,10 +230,10 @@ class Mamba(Backbone):
     def initial_state(self, batch: int) -> Tree:
         return tuple(block.mixer.initial_state(batch) for block in self._blocks())
 
-    def forward(self, x: Tensor, lengths: Tensor, state: Tree) -> tuple[Tensor, Tree]:
+    def forward(self, x: Tensor, state: Tree) -> tuple[Tensor, Tree]:
         after: list[State] = []
         for block, before in zip(self._blocks(), state, strict=True):
-            x, carried = block(x, lengths, before)
+            x, carried = block(x, before)
             after.append(carried)
         return self.norm(x), tuple(after)
 

@@ -2,5 +2,6 @@
 
 from rate.recipes import tmaze
 from rate.recipes.recipe import RECIPES, recipe
+from rate.recipes.suite import SUITES, Suite, SuiteRun
 
-__all__ = ["RECIPES", "recipe", "tmaze"]
+__all__ = ["RECIPES", "SUITES", "Suite", "SuiteRun", "recipe", "tmaze"]

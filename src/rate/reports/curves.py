@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,6 +15,8 @@ import numpy as np
 from rate.reports.runs import RunSummary
 
 MAX_POINTS = 400
+MAX_CURVES = 12
+"""More runs in a panel are drawn as the mean of each model's."""
 
 Scale: TypeAlias = Literal["log", "linear", "fraction"]
 Series: TypeAlias = dict[float, float]
@@ -22,7 +24,7 @@ Series: TypeAlias = dict[float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """One line of one run."""
+    """One line of one run, or of the mean over the runs of a model."""
 
     model: str
     run: str
@@ -82,19 +84,40 @@ def _logged(key: str) -> Callable[[RunSummary], Series]:
 def _panel(
     title: str, ylabel: str, scale: Scale, runs: Sequence[RunSummary], read: Callable[[RunSummary], Series]
 ) -> Panel:
-    curves = tuple(_curve(run, found) for run in runs if (found := read(run)))
+    logged = [(run, found) for run in runs if (found := read(run))]
+    crowded = len(logged) > MAX_CURVES
+    shown, points = (_means(logged), MAX_POINTS // 4) if crowded else (logged, MAX_POINTS)
+    curves = tuple(_curve(run, found, points) for run, found in shown)
     # A negative log-likelihood of continuous actions may lie below zero, where a log axis shows nothing.
     positive = all(value > 0 for curve in curves for value in curve.values)
     possible: Scale = "linear" if scale == "log" and not positive else scale
     return Panel(title=title, ylabel=ylabel, scale=possible, curves=curves)
 
 
-def _curve(run: RunSummary, found: Series) -> Curve:
-    steps, values = _thin(list(found)), _thin(list(found.values()))
+def _means(logged: Sequence[tuple[RunSummary, Series]]) -> list[tuple[RunSummary, Series]]:
+    """One pair per model: its first run, named as the mean, and the mean at the steps that all of its runs logged."""
+    groups: dict[str, list[tuple[RunSummary, Series]]] = {}
+    for run, found in logged:
+        groups.setdefault(run.model, []).append((run, found))
+    return [pair for pairs in groups.values() for pair in _mean(pairs)]
+
+
+def _mean(pairs: list[tuple[RunSummary, Series]]) -> list[tuple[RunSummary, Series]]:
+    """The mean as one pair; runs that share no step stay as they are."""
+    (first, steps), count = pairs[0], len(pairs)
+    common = [step for step in steps if all(step in found for _, found in pairs)]
+    if count == 1 or not common:
+        return pairs
+    mean = {step: math.fsum(found[step] for _, found in pairs) / count for step in common}
+    return [(replace(first, name=f"mean of {count} runs of {first.model}"), mean)]
+
+
+def _curve(run: RunSummary, found: Series, points: int) -> Curve:
+    steps, values = _thin(list(found), points), _thin(list(found.values()), points)
     return Curve(model=run.model, run=run.name, steps=tuple(steps), values=tuple(values))
 
 
-def _thin(values: Sequence[float]) -> list[float]:
+def _thin(values: Sequence[float], points: int) -> list[float]:
     """Means of consecutive values, so that a long run stays a small picture."""
-    parts = np.array_split(np.asarray(values), min(len(values), MAX_POINTS))
+    parts = np.array_split(np.asarray(values), min(len(values), points))
     return [float(part.mean()) for part in parts]

@@ -1,12 +1,13 @@
 """Which runs are seeds of one configuration, and a label that tells the configurations of one model apart.
 
-Where the configurations of a model are the same, its name is the label.
+Where the configurations of a model are the same, its name is the label; training lengths are told apart as `dt @ 30`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rate.reports.runs import RunSummary
@@ -32,13 +33,32 @@ NOT_THE_EXPERIMENT = frozenset(
     }
 )
 """Fields that change neither what is learnt nor what is asked of it."""
+THE_LENGTH = frozenset({"train.window", "data.options"})
+"""Fields that say the training length; others that change with it are worth a note."""
+THE_MODEL = frozenset({"data.oracle"})
+"""Fields that say what a model is told."""
 FIELDS, WIDTH = 3, 20
 
 
-def by_configuration(runs: Sequence[RunSummary]) -> dict[str, list[RunSummary]]:
+@dataclass(frozen=True, kw_only=True)
+class Label:
+    """The name of a configuration in a report."""
+
+    family: str
+    """The model, with what is special to the configuration besides the training length."""
+    train_length: float | None = None
+    """None where no model was trained on several lengths."""
+
+    def __str__(self) -> str:
+        return self.family if self.train_length is None else f"{self.family} @ {self.train_length:g}"
+
+
+def by_configuration(runs: Sequence[RunSummary]) -> dict[Label, list[RunSummary]]:
     """Label to runs of one model and configuration, in the order in which they come first."""
-    labelled: dict[str, list[RunSummary]] = {}
-    labels = {name: _labels([run for run in runs if run.model == name]) for name in {run.model for run in runs}}
+    labelled: dict[Label, list[RunSummary]] = {}
+    models = {name: [run for run in runs if run.model == name] for name in {run.model for run in runs}}
+    lengths = any(len({run.train_length for run in group} - {None}) > 1 for group in models.values())
+    labels = {name: _labels(group, lengths=lengths) for name, group in models.items()}
     for run in runs:
         labelled.setdefault(labels[run.model][_key(run)], []).append(run)
     return labelled
@@ -47,23 +67,39 @@ def by_configuration(runs: Sequence[RunSummary]) -> dict[str, list[RunSummary]]:
 def unequal_settings(runs: Sequence[RunSummary]) -> list[str]:
     """Fields of training and data in which runs that stand side by side differ, with their values."""
     flat = [_experiment_fields(run.config) for run in runs]
+    lengths, models = [run.train_length for run in runs], [run.model for run in runs]
     names = sorted({name for config in flat for name in config if name.startswith(("train.", "data."))})
-    values = {name: list(dict.fromkeys(config.get(name, "-") for config in flat)) for name in names}
-    return [f"{name} ({', '.join(found)})" for name, found in values.items() if len(found) > 1]
+    columns = {name: [config.get(name, "-") for config in flat] for name in names}
+    inherent = {name for name in THE_LENGTH & columns.keys() if _follows(columns[name], lengths)}
+    inherent |= {name for name in THE_MODEL & columns.keys() if _follows(columns[name], models)}
+    values = {name: list(dict.fromkeys(column)) for name, column in columns.items() if name not in inherent}
+    return [f"{name} ({', '.join(at or 'none' for at in found)})" for name, found in values.items() if len(found) > 1]
 
 
-def _labels(runs: Sequence[RunSummary]) -> dict[str, str]:
+def _labels(runs: Sequence[RunSummary], *, lengths: bool) -> dict[str, Label]:
     """Key of a configuration to its label; short labels, unless they would be the same for two configurations."""
-    name = runs[0].model
     flat = {_key(run): _experiment_fields(run.config) for run in runs}
+    length = {_key(run): run.train_length if lengths else None for run in runs}
     names = sorted({field for config in flat.values() for field in config}, key=_model_first)
-    differing = [field for field in names if len({config.get(field) for config in flat.values()}) > 1]
-    if not differing:
-        return dict.fromkeys(flat, name)
-    labels = {key: f"{name} ({_describe(config, differing, FIELDS, WIDTH)})" for key, config in flat.items()}
-    if len(set(labels.values())) == len(labels):
-        return labels
-    return {key: f"{name} ({_describe(config, differing)})" for key, config in flat.items()}
+    # What follows from the training length is said by the length.
+    telling = [name for name in names if not _follows([c.get(name) for c in flat.values()], list(length.values()))]
+    for limit, width in ((FIELDS, WIDTH), (None, None)):
+        labels = {
+            key: Label(family=_family(runs[0].model, config, telling, limit, width), train_length=length[key])
+            for key, config in flat.items()
+        }
+        if len(set(labels.values())) == len(labels):
+            break
+    return labels
+
+
+def _follows(values: Sequence[Any], causes: Sequence[Any]) -> bool:
+    """Whether equal causes always have equal values; where there is one cause: whether all values are equal."""
+    return len(set(zip(causes, values, strict=True))) == len(set(causes))
+
+
+def _family(model: str, config: Flat, names: Sequence[str], limit: int | None, width: int | None) -> str:
+    return f"{model} ({_describe(config, names, limit, width)})" if names else model
 
 
 def _describe(config: Flat, names: Sequence[str], limit: int | None = None, width: int | None = None) -> str:

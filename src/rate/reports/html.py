@@ -12,13 +12,17 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from rate.reports.curves import Panel, learning_panels
-from rate.reports.methods import HORIZON_BAND, METHODS
-from rate.reports.plots import Styles, axis_title, horizon, learning_panel, metric_title, model_styles, render
+from rate.reports.heatmap import has_heatmap, heatmap, heatmap_words
+from rate.reports.horizon import CROWD, axis_title, horizon, metric_title
+from rate.reports.methods import HEATMAP, HORIZON_BAND, METHODS
+from rate.reports.plots import Styles, learning_panel, model_styles, render
 from rate.reports.runs import RunSummary
 from rate.reports.scores import Experiment
 from rate.reports.style import CSS
 from rate.reports.tables import NOT_EVALUATED, Table, format_score
 
+MANY = 12
+"""More columns are set in smaller print."""
 NUMBER = r"-?[\d.]+"
 CELL = re.compile(
     rf"(?P<value>{NUMBER}) (?P<bounds>\[{NUMBER}, {NUMBER}\]|± {NUMBER})"
@@ -35,6 +39,7 @@ def render_page(
     body = [
         f"<header><h1>{escape(title)}</h1><p class='lead'>{escape(_lead(experiments))}</p></header><main>",
         _notes(notes),
+        _section("heatmap", "Score by training length", map(_heatmap_figure, filter(has_heatmap, experiments))),
         _section("results", "Results", (_table(table) for table in tables)),
         _section("horizon", "Score by case", (_horizon_figure(item, experiments) for item in with_axis)),
         _section("curves", "Learning curves", _curve_figures(experiments)),
@@ -56,7 +61,7 @@ def _section(name: str, title: str, parts: Iterable[str]) -> str:
 
 
 def _lead(experiments: Sequence[Experiment]) -> str:
-    models = dict.fromkeys(model.model for experiment in experiments for model in experiment.models)
+    models = {model.family for experiment in experiments for model in experiment.models}
     runs = [run for experiment in experiments for run in experiment.runs]
     episodes = sum(len(case.records) for run in runs for case in run.cases)
     counts = f"{_count(len(runs), 'run')} of {_count(len(models), 'model')}"
@@ -81,7 +86,8 @@ def _table(table: Table) -> str:
     label = escape(table.caption)
     return (
         f"<div class='card scroll' tabindex='0' role='region' aria-label='{label}'>"
-        f"<table><caption><span>{label}</span></caption><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table></div>"
+        f"<table{' class=many' if len(table.header) > MANY else ''}><caption><span>{label}</span></caption>"
+        f"<thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
 
@@ -102,14 +108,28 @@ def _table_cell(cell: str) -> str:
     )
 
 
-def _horizon_figure(experiment: Experiment, experiments: Sequence[Experiment]) -> str:
-    wide, narrow = (_drawn_horizon(experiment, experiments, width) for width in (7.2, 4.4))
-    alt = f"{metric_title(experiment)} against {axis_title(experiment)} in {experiment.env}. {_score_words(experiment)}"
-    caption = f"{HORIZON_BAND} Models stand slightly beside each other so that equal scores stay visible."
+def _heatmap_figure(experiment: Experiment) -> str:
+    figure = heatmap([experiment])
+    assert figure is not None
+    image = _data_uri(render(figure, "svg"))
+    alt = f"{metric_title(experiment)} by training length in {experiment.env}, a panel per model."
+    alt = escape(f"{alt} {heatmap_words(experiment)}")
     return (
-        f"<figure class='wide'><picture><source media='(max-width: 40rem)' srcset='{narrow}'>"
-        f"<img src='{wide}' alt='{escape(alt)}'></picture><figcaption>{caption}</figcaption></figure>"
+        f"<figure><div class='pan' tabindex='0' role='region' aria-label='Heat map'><img src='{image}' alt='{alt}'>"
+        f"</div><figcaption>{escape(HEATMAP)}</figcaption></figure>"
     )
+
+
+def _horizon_figure(experiment: Experiment, experiments: Sequence[Experiment]) -> str:
+    alt = f"{metric_title(experiment)} against {axis_title(experiment)} in {experiment.env}."
+    caption = f"{HORIZON_BAND} Models stand slightly beside each other so that equal scores stay visible."
+    if len(experiment.models) > CROWD:  # a second drawing for phones would be as large, and no help
+        words, phone = "The tables above hold the values.", ""
+    else:
+        narrow = _drawn_horizon(experiment, experiments, 4.4)
+        words, phone = _score_words(experiment), f"<source media='(max-width: 40rem)' srcset='{narrow}'>"
+    image = f"<img src='{_drawn_horizon(experiment, experiments, 7.2)}' alt='{escape(f'{alt} {words}')}'>"
+    return f"<figure class='wide'><picture>{phone}{image}</picture><figcaption>{caption}</figcaption></figure>"
 
 
 def _drawn_horizon(experiment: Experiment, experiments: Sequence[Experiment], width: float) -> str:
@@ -135,11 +155,11 @@ def _score_words(experiment: Experiment) -> str:
 
 def _curve_figures(experiments: Sequence[Experiment]) -> list[str]:
     styles = model_styles(experiments)
-    several = len(experiments) > 1
+    trained = [part for experiment in experiments for part in experiment.parts]
     parts = []
-    for experiment in experiments:
-        figures = [_curve_figure(panel, styles, experiment.env) for panel in learning_panels(experiment.runs)]
-        heading = f"<h3>{escape(experiment.env)}</h3>" if several and figures else ""
+    for part in trained:
+        figures = [_curve_figure(panel, styles, part.title) for panel in learning_panels(part.runs)]
+        heading = f"<h3>{escape(part.title)}</h3>" if len(trained) > 1 and figures else ""
         parts.append(f"{heading}<div class='figures'>{''.join(figures)}</div>" if figures else "")
     return list(filter(None, parts))
 

@@ -12,13 +12,21 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from rate.errors import CheckpointError
+from rate.reports.heatmap import heatmap
+from rate.reports.horizon import horizon
 from rate.reports.html import render_page
 from rate.reports.methods import METHODS
-from rate.reports.plots import horizon, learning_curves, render
+from rate.reports.plots import learning_curves, render
 from rate.reports.runs import RunSummary, read_runs
 from rate.reports.scores import Experiment, experiments, pooling_notes
-from rate.reports.tables import Table, cost_table, escape_markdown, score_table, summary_rows
+from rate.reports.tables import Table, cost_table, escape_markdown, score_tables, summary_rows
 from rate.serial import write_atomically, write_json
+
+ALT = {
+    "heatmap": "score by training length and by case, one panel per model",
+    "horizon": "horizon",
+    "learning_curves": "learning curves",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +47,7 @@ def write_report(runs: Sequence[Path | str], out: Path | str) -> Report:
     out = Path(out)
     summaries = read_runs([Path(run) for run in runs])
     groups = experiments(summaries)
-    tables = [table for group in groups for table in (score_table(group), cost_table(group)) if table]
+    tables = [table for group in groups for table in (*score_tables(group), cost_table(group)) if table]
     notes = _notes(summaries, groups)
     title = f"Report: {', '.join(group.env for group in groups)}"
     _make_directory(out)
@@ -71,8 +79,8 @@ def _notes(runs: Sequence[RunSummary], groups: Sequence[Experiment]) -> list[str
 
 
 def _write_figures(out: Path, groups: Sequence[Experiment]) -> tuple[Path, ...]:
-    curves = _write_figure(out, "learning_curves", learning_curves(groups))
-    return *curves, *_write_figure(out, "horizon", horizon(groups))
+    figures = {"heatmap": heatmap(groups), "horizon": horizon(groups), "learning_curves": learning_curves(groups)}
+    return tuple(path for name, figure in figures.items() for path in _write_figure(out, name, figure))
 
 
 def _write_figure(out: Path, name: str, figure: Figure | None) -> list[Path]:
@@ -92,7 +100,7 @@ def _markdown(title: str, tables: Sequence[Table], notes: Sequence[str], figures
     if notes:
         parts.append("\n".join(f"- Note: {escape_markdown(note)}" for note in notes))
     parts += [f"{escape_markdown(table.caption)}\n\n{table.to_markdown()}" for table in tables]
-    parts += [f"![{path.stem.replace('_', ' ')}]({path.name})" for path in figures if path.suffix == ".png"]
+    parts += [f"![{ALT[path.stem]}]({path.name})" for path in figures if path.suffix == ".png"]
     parts.append("## How each number was computed")
     parts.append("\n".join(f"- **{term}**: {text}" for term, text in METHODS))
     return "\n\n".join(parts) + "\n"

@@ -65,6 +65,10 @@ class RunSummary:
     """The tag that orders the cases."""
     axis_unit: str
     train_length: float | None
+    steps: int
+    """Optimiser steps that were made."""
+    train_seconds: float | None
+    """Wall-clock time of these steps; None where it was not written down."""
     command: str
     """What started it, as a shell takes it; empty where that was not written down."""
     notes: tuple[str, ...]
@@ -97,6 +101,8 @@ def read_run(path: Path, *, need_evaluation: bool = False) -> RunSummary:
         axis=meta.get("axis") or _infer_axis(cases),
         axis_unit=str(meta.get("axis_unit") or ""),
         train_length=_number(meta.get("train_length")),
+        steps=int(max([0, *_logged(metrics, "step"), *(case.step for case in cases)])),
+        train_seconds=next(reversed(_logged(metrics, "time/training_seconds")), None),
         command=_command(read_optional_object(path / "environment.json").get("command")),
         notes=tuple(notes),
     )
@@ -198,6 +204,10 @@ def _cost(key: EvaluationKey, lines: Sequence[Mapping[str, Any]]) -> Cost | None
                 threads=None if threads is None else int(threads),
             )
     return None
+
+
+def _logged(metrics: Sequence[Mapping[str, Any]], key: str) -> list[float]:
+    return [number for line in metrics if (number := _number(line.get(key))) is not None]
 
 
 def _metric(meta: Mapping[str, Any], records: Sequence[EpisodeRecord]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rate.evaluation.statistics import Interval, mean_sem, wilson_interval
-from rate.reports.grouping import by_configuration, unequal_settings
+from rate.reports.grouping import Label, by_configuration, unequal_settings
 from rate.reports.runs import CaseResult, RunSummary
 from rate.types import EpisodeRecord
 
@@ -25,6 +25,11 @@ class CaseScore:
     over_runs: Interval | None
     """Mean and standard error of the values of the single runs; None for one run."""
 
+    @property
+    def value(self) -> float:
+        """The mean over runs, or over the episodes of the one run."""
+        return (self.over_runs or self.pooled).value
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelScores:
@@ -32,6 +37,10 @@ class ModelScores:
 
     model: str
     """The name of the model, with what is special to this configuration if there are several."""
+    family: str
+    """The same without the training length."""
+    train_length: float | None
+    """None where no model was trained on several lengths."""
     runs: tuple[RunSummary, ...]
     scores: Mapping[str, CaseScore]
 
@@ -51,6 +60,43 @@ class Experiment:
     cases: Mapping[str, float | None]
     """Case to value of the axis tag, in the order of that value."""
     models: tuple[ModelScores, ...]
+
+    @property
+    def trained_on(self) -> float | None:
+        """The training length of all models, where it is what parts the report."""
+        lengths = {model.train_length for model in self.models}
+        return lengths.pop() if len(lengths) == 1 else None
+
+    @property
+    def title(self) -> str:
+        length = self.trained_on
+        return self.env if length is None else f"{self.env}, trained on windows of {length:g} steps"
+
+    @property
+    def short_title(self) -> str:
+        return self.env if self.trained_on is None else f"{self.env} @ {self.trained_on:g}"
+
+    @property
+    def parts(self) -> list[Experiment]:
+        """One per training length where lengths are compared, with models named by family; else the experiment."""
+        lengths = {model.train_length for model in self.models}
+        if lengths == {None}:
+            return [self]
+        return [self._part(length) for length in sorted(lengths, key=lambda at: (at is None, at or 0.0))]
+
+    def _part(self, length: float | None) -> Experiment:
+        models = [_named(model, model.family) for model in self.models if model.train_length == length]
+        cases = {case: value for case, value in self.cases.items() if any(case in model.scores for model in models)}
+        return replace(self, models=tuple(models), cases=cases)
+
+    @property
+    def families(self) -> dict[str, dict[float, ModelScores]]:
+        """Family to its models by training length, where lengths are compared."""
+        found: dict[str, dict[float, ModelScores]] = {}
+        for model in self.models:
+            if model.train_length is not None:
+                found.setdefault(model.family, {})[model.train_length] = model
+        return found
 
     @property
     def runs(self) -> list[RunSummary]:
@@ -112,13 +158,20 @@ def _ordered_cases(runs: Sequence[RunSummary], axis: str | None) -> dict[str, fl
     return dict(sorted(values.items(), key=lambda item: (item[1] is None, item[1] or 0.0, item[0])))
 
 
-def _model_scores(model: str, runs: Sequence[RunSummary], metric: str) -> ModelScores:
+def _named(model: ModelScores, name: str) -> ModelScores:
+    return replace(model, model=name, runs=tuple(replace(run, model=name) for run in model.runs))
+
+
+def _model_scores(label: Label, runs: Sequence[RunSummary], metric: str) -> ModelScores:
     by_case: dict[str, dict[str, CaseResult]] = {}
     for run in runs:
         for case in run.cases:
             by_case.setdefault(case.case, {})[run.name] = case
     scores = {name: _case_score(results, metric) for name, results in by_case.items()}
-    return ModelScores(model=model, runs=tuple(replace(run, model=model) for run in runs), scores=scores)
+    scored = ModelScores(
+        model=str(label), family=label.family, train_length=label.train_length, runs=tuple(runs), scores=scores
+    )
+    return _named(scored, str(label))
 
 
 def _case_score(results: Mapping[str, CaseResult], metric: str) -> CaseScore:

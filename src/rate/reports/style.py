@@ -31,12 +31,19 @@ tbody th, td { white-space: nowrap; }
 thead th { background: var(--head); font-weight: 600; vertical-align: bottom; }
 th:first-child { padding-left: 1rem; }
 tbody th { font-weight: 600; position: sticky; left: 0; background: var(--card); }
+.many { font-size: .78rem; }
+.many th, .many td { padding: .5rem .3rem; }
+.many th:first-child { padding-left: 1rem; }
+.many small { font-size: .72rem; }
+.many .none { min-width: 0; }
 td small { display: block; color: var(--soft); font-size: .8rem; }
 .figures { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); }
 figure { margin: 0 0 1rem; padding: .75rem; background: #ffffff; border: 1px solid var(--line); border-radius: 10px; }
 .figures figure { margin: 0; }
 figure img { display: block; width: 100%; height: auto; }
 figure.wide img { max-width: 52rem; margin: 0 auto; }
+.pan { overflow-x: auto; }
+.pan img { min-width: 46rem; }
 figcaption { color: #4a5363; font-size: .875rem; padding: .5rem .25rem 0; }
 details { margin: 0 0 .6rem; padding: .6rem 1rem; }
 summary { cursor: pointer; font-weight: 600; overflow-wrap: anywhere; }

@@ -16,6 +16,16 @@ from rate.reports.runs import Cost, RunSummary
 from rate.reports.scores import CaseScore, Experiment, ModelScores, estimate
 
 NOT_EVALUATED = "not evaluated"
+COST_HEADER = (
+    "Model",
+    "Optimiser steps",
+    "Training time",
+    "Batch",
+    "Threads",
+    "ms per step of the batch",
+    "Acting steps",
+    "Acting time",
+)
 
 
 class Row(TypedDict):
@@ -51,12 +61,17 @@ def summary_rows(runs: Iterable[RunSummary]) -> list[Row]:
     return [row for run in runs for row in _run_rows(run)]
 
 
+def score_tables(experiment: Experiment) -> list[Table]:
+    """One table, or one per training length where models were trained on several."""
+    return [score_table(part) for part in experiment.parts]
+
+
 def score_table(experiment: Experiment) -> Table:
     """One row per model, one column per case in the order of the axis tag."""
     cases = tuple(experiment.cases)
     header = ("Model", "Runs", "Episodes per case", *(cases or ("Result",)))
     return Table(
-        caption=f"{experiment.env}: {_metric_caption(experiment.metric)}",
+        caption=f"{experiment.title}: {_metric_caption(experiment.metric)}",
         header=header,
         rows=tuple(_score_row(model, cases, experiment.metric) for model in experiment.models),
     )
@@ -65,9 +80,8 @@ def score_table(experiment: Experiment) -> Table:
 def cost_table(experiment: Experiment) -> Table | None:
     """One row per model and batch size; None where no run says what its evaluation cost."""
     rows = tuple(row for model in experiment.models for row in _cost_rows(model))
-    header = ("Model", "Batch", "Threads", "ms per step of the batch", "Steps", "Total time")
-    caption = f"{experiment.env}: cost of acting, all evaluated cases together"
-    return Table(caption=caption, header=header, rows=rows) if rows else None
+    caption = f"{experiment.env}: cost of training one run, and of acting in all evaluated cases together"
+    return Table(caption=caption, header=COST_HEADER, rows=rows) if rows else None
 
 
 def format_interval(interval: Interval, metric: str) -> str:
@@ -135,15 +149,24 @@ def _cost_rows(model: ModelScores) -> list[tuple[str, ...]]:
     for cost in (case.cost for run in model.runs for case in run.cases):
         if cost is not None and cost.env_steps > 0:
             groups.setdefault((cost.batch, cost.threads or 0), []).append(cost)
-    return [_cost_row(model.model, groups[key]) for key in sorted(groups)]
+    training = _training(model.runs)
+    return [(model.model, *training, *_acting(groups[key])) for key in sorted(groups)]
 
 
-def _cost_row(model: str, costs: Sequence[Cost]) -> tuple[str, ...]:
+def _training(runs: Sequence[RunSummary]) -> tuple[str, str]:
+    """Optimiser steps, and the mean time of a run where every run says its own."""
+    counts = sorted({run.steps for run in runs})
+    steps = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    seconds = [run.train_seconds for run in runs if run.train_seconds is not None]
+    return steps, format_seconds(sum(seconds) / len(seconds)) if len(seconds) == len(runs) else "unknown"
+
+
+def _acting(costs: Sequence[Cost]) -> tuple[str, ...]:
     steps = sum(cost.env_steps for cost in costs)
     weighted = sum(cost.ms_per_step * cost.env_steps for cost in costs) / steps
     threads = costs[0].threads
     duration = format_seconds(sum(cost.seconds for cost in costs))
-    return (model, str(costs[0].batch), str(threads or "unknown"), f"{weighted:.3g}", f"{steps:,}", duration)
+    return (str(costs[0].batch), str(threads or "unknown"), f"{weighted:.3g}", f"{steps:,}", duration)
 
 
 def format_seconds(seconds: float) -> str:

@@ -14,16 +14,20 @@ from rate.errors import CheckpointError
 from rate.training.run_dir import disk_error
 
 
+class LockedError(CheckpointError):
+    """Another process works in the run directory."""
+
+
 @contextmanager
-def locked(run: Path) -> Iterator[None]:
-    """Hold a run directory; CheckpointError if another process does."""
+def locked(run: Path, name: str = ".lock") -> Iterator[None]:
+    """Hold a run directory; LockedError if another process does. Locks of other names do not exclude each other."""
     try:
-        file = open(run / ".lock", "ab")  # noqa: SIM115
+        file = open(run / name, "ab")  # noqa: SIM115
     except OSError as reason:
         raise disk_error(run, reason) from None
     with file:
         if not _take(file):
-            raise CheckpointError(f"another process trains in {run}; wait for it or choose another --out")
+            raise LockedError(f"another process trains in {run}; wait for it or choose another --out")
         yield
 
 

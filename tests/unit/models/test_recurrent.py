@@ -71,13 +71,13 @@ class Echo(Backbone):
 
     def __init__(self) -> None:
         super().__init__()
-        self.width, self.fed, self.lengths = D, list[Tensor](), torch.empty(0)
+        self.width, self.fed = D, list[Tensor]()
 
     def initial_state(self, batch: int) -> Tree:
         return ()
 
-    def forward(self, x: Tensor, lengths: Tensor, state: Tree) -> tuple[Tensor, Tree]:
-        self.fed, self.lengths = list(x.unbind(1)), lengths
+    def forward(self, x: Tensor, state: Tree) -> tuple[Tensor, Tree]:
+        self.fed = list(x.unbind(1))
         return x, state
 
     def step(self, x: Tensor, state: Tree) -> tuple[Tensor, Tree]:
@@ -144,15 +144,6 @@ def test_the_first_step_has_no_action_token() -> None:
         policy.step(window.at(t), ())
         counts.append(len(backbone.fed))
     assert counts == [2, 3, 3]
-
-
-@pytest.mark.parametrize(("separate", "lengths"), [(True, [0, 2, 5, 17]), (False, [0, 1, 2, 6])])
-def test_lengths_are_those_of_the_real_tokens(separate: bool, lengths: list[int]) -> None:
-    policy, backbone = echo(separate=separate)
-    window = make_window(batch=4)
-    real = torch.arange(T) < torch.tensor([0, 1, 2, T])[:, None]
-    policy(replace(window, mask=real), ())
-    assert backbone.lengths.tolist() == lengths
 
 
 # Recurrent networks.

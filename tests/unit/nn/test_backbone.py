@@ -39,10 +39,6 @@ def x() -> Tensor:
     return torch.randn(B, L, D)
 
 
-def full(x: Tensor) -> Tensor:
-    return torch.full((len(x),), x.shape[1])
-
-
 def some_state(model: Backbone, batch: int = B) -> Any:
     return tree_map(torch.randn_like, model.initial_state(batch))
 
@@ -53,7 +49,7 @@ def close(actual: Any, expected: Any) -> None:
 
 def test_steps_are_one_pass(model: Backbone, x: Tensor) -> None:
     state = some_state(model)
-    whole, last = model(x, full(x), state)
+    whole, last = model(x, state)
     assert whole.shape == (B, L, model.width)
     for t in range(L):
         out, state = model.step(x[:, t], state)
@@ -63,9 +59,9 @@ def test_steps_are_one_pass(model: Backbone, x: Tensor) -> None:
 
 def test_two_parts_are_one_pass(model: Backbone, x: Tensor) -> None:
     start = some_state(model)
-    whole, last = model(x, full(x), start)
-    first, between = model(x[:, :3], full(x[:, :3]), start)
-    second, after = model(x[:, 3:], full(x[:, 3:]), between)
+    whole, last = model(x, start)
+    first, between = model(x[:, :3], start)
+    second, after = model(x[:, 3:], between)
     close(torch.cat([first, second], 1), whole)
     close(tree_leaves(after), tree_leaves(last))
 
@@ -73,7 +69,7 @@ def test_two_parts_are_one_pass(model: Backbone, x: Tensor) -> None:
 def test_the_batch_axis_is_not_the_time_axis(model: Backbone, x: Tensor) -> None:
     other, start = x.clone(), some_state(model)
     other[0] *= -1
-    before, after = (model(given, full(x), start)[0] for given in (x, other))
+    before, after = (model(given, start)[0] for given in (x, other))
     close(after[1:], before[1:])
     assert ((after[0] - before[0]).abs().amax(-1) > 1e-3).all()
 
@@ -81,16 +77,16 @@ def test_the_batch_axis_is_not_the_time_axis(model: Backbone, x: Tensor) -> None
 def test_later_tokens_change_nothing(model: Backbone, x: Tensor) -> None:
     other, start = x.clone(), some_state(model)
     other[:, 4:] *= -1
-    before, after = (model(given, full(x), start)[0] for given in (x, other))
+    before, after = (model(given, start)[0] for given in (x, other))
     close(after[:, :4], before[:, :4])
     assert ((after[:, 4] - before[:, 4]).abs().amax(-1) > 1e-3).all()
 
 
 def test_dropout_is_for_training(model: Backbone, x: Tensor) -> None:
     start = model.initial_state(B)
-    assert torch.equal(model(x, full(x), start)[0], model(x, full(x), start)[0])
+    assert torch.equal(model(x, start)[0], model(x, start)[0])
     model.train()
-    assert not torch.equal(model(x, full(x), start)[0], model(x, full(x), start)[0])
+    assert not torch.equal(model(x, start)[0], model(x, start)[0])
 
 
 # Mlp.
@@ -100,7 +96,7 @@ def test_mlp_is_linear_maps_with_relu(x: Tensor) -> None:
     model = Mlp(D, (4, 9), 0.1).eval()
     first, second = model.layers
     assert model.width == 9 and len(model.layers) == 2
-    out, _ = model(x, full(x), ())
+    out, _ = model(x, ())
     close(out, F.relu(second(F.relu(first(x)))))
 
 
@@ -108,9 +104,9 @@ def test_mlp_carries_nothing(x: Tensor) -> None:
     model = Mlp(D, (HIDDEN,), 0.1).eval()
     assert model.initial_state(B) == ()
     order = torch.randperm(L)
-    out, state = model(x, full(x), ())
+    out, state = model(x, ())
     assert state == ()
-    close(model(x[:, order], full(x), ())[0], out[:, order])
+    close(model(x[:, order], ())[0], out[:, order])
     assert model.step(x[:, 0], ())[1] == ()
 
 
@@ -118,5 +114,5 @@ def test_mlp_drops_a_share_of_the_hidden_units() -> None:
     model = Mlp(D, (1000,), 0.3)
     torch.nn.init.ones_(model.layers[0].bias)
     x = torch.zeros(B, L, D)
-    assert (model(x, full(x), ())[0] == 0).float().mean() == pytest.approx(0.3, abs=0.02)
-    assert (model.eval()(x, full(x), ())[0] == 1).all()
+    assert (model(x, ())[0] == 0).float().mean() == pytest.approx(0.3, abs=0.02)
+    assert (model.eval()(x, ())[0] == 1).all()

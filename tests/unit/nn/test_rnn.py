@@ -29,7 +29,7 @@ def tensors(model: Rnn, kind: str) -> list[Tensor]:
 
 def run(model: Rnn, x: Tensor, state: Any) -> tuple[Tensor, Any]:
     with torch.no_grad():
-        return model(x, torch.full((len(x),), x.shape[1]), state)
+        return model(x, state)
 
 
 # Initialisation.
@@ -101,7 +101,7 @@ def test_more_bias_remembers_more_of_the_first_token(cell: Cell) -> None:
     for bias in (-2.0, 1.0, 3.0):
         x = torch.zeros(1, L, 5, requires_grad=True)
         model = build(cell, layers=1, forget_bias=bias)
-        out, _ = model(x, torch.tensor([L]), model.initial_state(1))
+        out, _ = model(x, model.initial_state(1))
         (gradient,) = torch.autograd.grad(out[0, -1].sum(), x)
         reach.append(float(gradient[0, 0].norm()))
     assert 0 < reach[0] < 0.1 * reach[1] < 0.1 * reach[2]

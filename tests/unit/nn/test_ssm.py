@@ -53,10 +53,6 @@ def backbone(seed: int = 0, **changes: Any) -> Mamba:
     return Mamba(D, **{**sizes, **changes})
 
 
-def full(x: Tensor) -> Tensor:
-    return torch.full((len(x),), x.shape[1])
-
-
 def some_state(model: Mamba, batch: int) -> Any:
     return tree_map(torch.randn_like, model.initial_state(batch))
 
@@ -104,9 +100,9 @@ def test_the_scan_keeps_a_state_per_chunk_and_not_per_token() -> None:
 def test_two_parts_are_one_pass(at: int) -> None:
     model = backbone()
     x, start = torch.randn(B, L, D), some_state(model, B)
-    whole, last = model(x, full(x), start)
-    first, carried = model(x[:, :at], full(x[:, :at]), start)
-    second, after = model(x[:, at:], full(x[:, at:]), carried)
+    whole, last = model(x, start)
+    first, carried = model(x[:, :at], start)
+    second, after = model(x[:, at:], carried)
     close(torch.cat([first, second], 1), whole)
     close(tree_leaves(after), tree_leaves(last))
 
@@ -115,7 +111,7 @@ def test_two_parts_are_one_pass(at: int) -> None:
 def test_steps_are_one_pass(changes: dict[str, int]) -> None:
     model = backbone(**changes)
     x, state = torch.randn(B, L, D), some_state(model, B)
-    whole, last = model(x, full(x), state)
+    whole, last = model(x, state)
     for t in range(L):
         y, state = model.step(x[:, t], state)
         close(y, whole[:, t])
@@ -126,7 +122,7 @@ def test_gradients_reach_the_first_state() -> None:
     model = backbone()
     state = tree_map(Tensor.requires_grad_, some_state(model, B))
     x = torch.randn(B, L, D)
-    y, _ = model(x, full(x), state)
+    y, _ = model(x, state)
     gradients = torch.autograd.grad(y[:, -1].square().sum(), tree_leaves(state))
     assert all(gradient.abs().max() > 0 for gradient in gradients[1::2])
 
@@ -140,39 +136,11 @@ def test_states_are_batch_first_and_of_fixed_size() -> None:
     assert [tuple(leaf.shape) for leaf in tree_leaves(state)] == sizes
 
 
-# Padding.
-
-
-def test_padding_is_not_there() -> None:
-    model, lengths = backbone(), torch.tensor([0, 1, 2, 3, CHUNK + 1, L])
-    x, start = torch.randn(6, L, D), some_state(model, 6)
-    real = torch.arange(L) < lengths[:, None]
-    seen = []
-    for garbage in (0.0, 1e3):
-        y, state = model(torch.where(real[..., None], x, garbage), lengths, start)
-        loss = y[real].square().sum() + sum(leaf.square().sum() for leaf in tree_leaves(state))
-        seen.append([y[real], *tree_leaves(state), *torch.autograd.grad(loss, list(model.parameters()))])
-    close(seen[1], seen[0])
-    for row, length in enumerate(lengths[1:], 1):
-        alone, state = model(x[[row], :length], lengths[[row]], tree_map(lambda v, row=row: v[[row]], start))
-        close(y[[row], :length], alone)
-        close([leaf[[row]] for leaf in seen[0][1:5]], tree_leaves(state))
-
-
-def test_a_row_without_tokens_keeps_its_state() -> None:
-    model = backbone()
-    start = some_state(model, B)
-    _, state = model(torch.randn(B, L, D), torch.tensor([0, L, 0]), start)
-    for now, before in zip(tree_leaves(state), tree_leaves(start), strict=True):
-        assert torch.equal(now[[0, 2]], before[[0, 2]])
-        assert not torch.equal(now[1], before[1])
-
-
 def test_half_precision_around_the_scan() -> None:
     model, x = backbone(), torch.randn(B, L, D)
-    expected, _ = model(x, full(x), model.initial_state(B))
+    expected, _ = model(x, model.initial_state(B))
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        y, state = model(x, full(x), model.initial_state(B))
+        y, state = model(x, model.initial_state(B))
     assert {leaf.dtype for leaf in tree_leaves(state)} == {torch.float32}
     close(y.float(), expected, 0.1)
     y.float().square().sum().backward()

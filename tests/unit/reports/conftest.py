@@ -51,6 +51,39 @@ class RunFactory:
             (path / "meta.json").write_text(json.dumps(meta))
         return path
 
+    def grid(
+        self, models: Sequence[str], lengths: Sequence[int], cases: Sequence[int], seeds: int = 1, steps: int = 1000
+    ) -> list[Path]:
+        """Models trained on every length and evaluated on every case, as the runs of a suite are named."""
+        return [
+            self._trained(model, at, length, cases, seed, steps)
+            for at, model in enumerate(models)
+            for length in lengths
+            for seed in range(seeds)
+        ]
+
+    def _trained(self, model: str, at: int, length: int, cases: Sequence[int], seed: int, steps: int) -> Path:
+        """A run that is right up to a multiple of its training length, the later models longer."""
+        rates = {case: 1.0 if case <= length * (1 + at) else 0.5 + 0.03 * seed for case in cases}
+        records = [
+            line for case, rate in rates.items() for line in self.episodes(f"length-{case}", round(100 * rate), 100)
+        ]
+        curves = [
+            {**line, "time/training_seconds": 0.1 * line["step"]} if "train/loss" in line else line
+            for line in self.curves(1 + 0.2 * at + 0.02 * seed)
+        ]
+        return self(
+            f"{model}-{length}/seed{seed}",
+            model=model,
+            seed=seed,
+            records=records,
+            metrics=curves,
+            costs=[self.cost(f"length-{case}", 0.5 + at) for case in cases],
+            meta={"train_length": length, "axis": "length", "axis_unit": "environment steps"},
+            train={"window": length, "steps": steps, "learning_rate": 1e-3},
+            data={"options": [f"length={length}"]},
+        )
+
     @staticmethod
     def write(path: Path, lines: Lines) -> None:
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -16,7 +16,8 @@ from matplotlib.image import imread
 
 from rate.reports import read_runs
 from rate.reports.curves import MAX_POINTS, evaluation_series, learning_panels, series
-from rate.reports.plots import COLOURS, horizon, learning_curves, model_styles, render
+from rate.reports.horizon import horizon
+from rate.reports.plots import COLOURS, learning_curves, model_styles, render
 from rate.reports.scores import experiments
 
 META = {"train_length": 30, "axis": "length", "axis_unit": "environment steps"}
@@ -124,6 +125,57 @@ def test_one_case_and_one_episode_can_be_drawn(make_run: Any) -> None:
 def test_many_models_have_styles_of_their_own(make_run: Any) -> None:
     groups = experiments(read_runs([make_run(f"r{at}", model=f"m{at}") for at in range(20)]))
     assert len(set(model_styles(groups).values())) == 20
+
+
+def test_fifteen_models_differ_in_colour_or_line(make_run: Any) -> None:
+    groups = experiments(read_runs([make_run(f"r{at}", model=f"m{at}") for at in range(15)]))
+    styles = model_styles(groups).values()
+    assert len({(style.colour, style.line) for style in styles}) == 15
+    assert {style.line for style in list(styles)[:8]} == {"-"}
+
+
+def test_each_training_length_has_a_panel_and_a_model_one_colour(make_run: Any) -> None:
+    groups = experiments(read_runs(make_run.grid(["rate", "dt"], (30, 90), (9, 90))))
+    figure = horizon(groups)
+    assert figure is not None
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        f"tmaze, trained on windows of {length} steps: success rate by length" for length in (30, 90)
+    ]
+    for axes, length in zip(figure.axes, (30, 90), strict=True):
+        *scores, mark = axes.lines
+        assert [line.get_color() for line in scores] == list(COLOURS[:2])
+        assert set(mark.get_xdata()) == {length}
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["rate", "dt"]
+    curves = learning_curves(groups)
+    assert curves is not None
+    assert [axes.get_title(loc="left") for axes in curves.axes[:2]] == [
+        "tmaze @ 30: training loss",
+        "tmaze @ 90: training loss",
+    ]
+
+
+def test_a_crowd_is_drawn_without_bands_and_single_runs(make_run: Any) -> None:
+    groups = experiments(read_runs(make_run.grid([f"m{at}" for at in range(9)], (30,), (9, 90), seeds=2)))
+    figure = horizon(groups)
+    assert figure is not None
+    assert len(figure.axes[0].lines) == 9 + 1
+    assert all(isinstance(item, LineCollection) for item in figure.axes[0].collections)
+
+
+def test_many_curves_are_means_over_runs(make_run: Any) -> None:
+    paths = [
+        make_run(f"r{at}", model=f"m{at % 2}", seed=at, metrics=[{"step": 1, "train/loss": float(at)}, *more])
+        for at in range(13)
+        for more in ([[{"step": 2, "train/loss": 9.0}]] if at else [[]])
+    ]
+    (panel,) = learning_panels(read_runs(paths))
+    found = {curve.model: (curve.run, curve.steps, curve.values) for curve in panel.curves}
+    assert found == {
+        "m0": ("mean of 7 runs of m0", (1.0,), (6.0,)),  # the first of them ended at step 1
+        "m1": ("mean of 6 runs of m1", (1.0, 2.0), (6.0, 9.0)),
+    }
+    (few,) = learning_panels(read_runs(paths[:12]))
+    assert len(few.curves) == 12
 
 
 def test_files_hold_a_picture_and_repeat_exactly(make_run: Any) -> None:

@@ -16,7 +16,15 @@ from rate.evaluation.statistics import Interval
 from rate.reports import read_runs
 from rate.reports.curves import learning_panels
 from rate.reports.scores import Experiment, experiments, pooling_notes
-from rate.reports.tables import Table, cost_table, format_interval, format_seconds, score_table, summary_rows
+from rate.reports.tables import (
+    Table,
+    cost_table,
+    format_interval,
+    format_seconds,
+    score_table,
+    score_tables,
+    summary_rows,
+)
 
 KEYS = ["run", "model", "env", "case", "episodes", "metric", "value", "low", "high"]
 
@@ -97,11 +105,35 @@ def test_cost_is_weighted_by_steps_and_kept_apart_by_batch(make_run: Any) -> Non
     records = [line for case in cases for line in make_run.episodes(case, 1, 2)]
     table = cost_table(read(make_run("a", records=records, costs=costs))[0])
     assert table is not None
-    assert table.header[3:5] == ("ms per step of the batch", "Steps")
-    assert table.rows == (
-        ("rate", "1", "unknown", "9", "3,000", "1.5 s"),
-        ("rate", "16", "2", "1.75", "4,000", "1 min 30 s"),
-    )
+    assert table.header[3:] == ("Batch", "Threads", "ms per step of the batch", "Acting steps", "Acting time")
+    assert [row[3:] for row in table.rows] == [
+        ("1", "unknown", "9", "3,000", "1.5 s"),
+        ("16", "2", "1.75", "4,000", "1 min 30 s"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("times", "shown"), [((60.0, 90.0), "1 min 15 s"), ((60.0, None), "unknown"), ((None, None), "unknown")]
+)
+def test_training_is_counted_in_steps_and_time(make_run: Any, times: Any, shown: str) -> None:
+    paths = [
+        make_run(
+            f"r{seed}",
+            seed=seed,
+            records=make_run.episodes("length-9", 1, 2),
+            costs=[make_run.cost("length-9")],
+            metrics=[
+                {"step": 10, "train/loss": 1.0, "time/training_seconds": 1.0},
+                {"step": 500 * (1 + seed), "train/loss": 1.0, "time/training_seconds": seconds},
+                {"step": 500, "valid/loss": 1.0},
+            ][0 if seconds else 2 :],
+        )
+        for seed, seconds in enumerate(times)
+    ]
+    table = cost_table(read(*paths)[0])
+    assert table is not None and table.header[:3] == ("Model", "Optimiser steps", "Training time")
+    steps = "500 to 1,000" if times[1] else "500"
+    assert [row[:3] for row in table.rows] == [("rate", steps, shown)]
 
 
 def test_no_cost_no_table(make_run: Any) -> None:
@@ -122,6 +154,18 @@ def test_models_that_were_trained_unequally_are_noted(make_run: Any) -> None:
         config["train"] = {"steps": steps, "log_every": steps}
         (path / "config.json").write_text(json.dumps(config))
     assert pooling_notes(read(*runs)[0]) == ["tmaze: the runs differ in train.steps (20, 1000)"]
+
+
+def test_what_training_lengths_are_is_no_difference_to_note(make_run: Any) -> None:
+    runs = make_run.grid(["rate", "dt"], (30, 90), (30, 90))
+    assert pooling_notes(read(*runs)[0]) == []
+    longer = make_run.grid(["rmt"], (30, 90), (30, 90), steps=3000)
+    assert pooling_notes(read(*runs, *longer)[0]) == ["tmaze: the runs differ in train.steps (1000, 3000)"]
+    told = make_run("told", model="told", meta={"train_length": 30}, train={"steps": 1000}, data={"oracle": "hint"})
+    assert "oracle" not in pooling_notes(read(*runs, told)[0])[0]
+    odd = make_run("odd", model="odd", meta={"train_length": 30}, train={"window": 30}, data={"options": ["length=9"]})
+    (note,) = pooling_notes(read(*runs, odd)[0])
+    assert "data.options (length=30, length=90, length=9)" in note and "train.window" not in note
 
 
 def labels(*paths: Path) -> dict[str, list[str]]:
@@ -154,6 +198,39 @@ def test_labels_name_fields_outside_the_model_last_and_stay_short(make_run: Any)
         "rate (width=64, data.options=(), data.path=/data/xxx…xxxxxxx/1, …)",
         "rate (width=8, data.options=length=9, data.path=/data/xxx…xxxxxxx/2, …)",
     ]
+
+
+def test_training_lengths_are_told_apart_by_the_length_alone(make_run: Any) -> None:
+    paths = make_run.grid(["rate", "dt"], (30, 150), (30,), seeds=2) + make_run.grid(["mlp"], (30,), (30,))
+    assert list(labels(*paths)) == ["rate @ 30", "rate @ 150", "dt @ 30", "dt @ 150", "mlp @ 30"]
+    assert list(labels(*paths[:2], *paths[4:6])) == ["rate", "dt"]  # one length each
+
+
+def test_variants_of_a_model_keep_their_fields_beside_the_length(make_run: Any) -> None:
+    paths = []
+    for valve in ("ca2", "none"):
+        for length in (30, 90):
+            path = make_run(f"{valve}-{length}", meta={"train_length": length}, train={"window": length})
+            config = json.loads((path / "config.json").read_text())
+            config["model"] = {"name": "rate", "valve": valve, "segment_len": length // 3}
+            (path / "config.json").write_text(json.dumps(config))
+            paths.append(path)
+    assert list(labels(*paths)) == [f"rate (valve={valve}) @ {at}" for valve in ("ca2", "none") for at in (30, 90)]
+    assert list(read(*paths)[0].families) == ["rate (valve=ca2)", "rate (valve=none)"]
+
+
+def test_each_training_length_has_a_table(make_run: Any) -> None:
+    (group,) = read(*make_run.grid(["rate", "dt"], (90, 30), (9, 30, 90)))
+    tables = score_tables(group)
+    assert [table.caption.split(":")[0] for table in tables] == [
+        f"tmaze, trained on windows of {length} steps" for length in (30, 90)
+    ]
+    assert [row[0] for table in tables for row in table.rows] == ["rate", "dt"] * 2
+    # The first model is right up to its training length, the second to twice of it.
+    assert [[cell[:4] for cell in row[3:]] for row in tables[0].rows] == [["1.00", "1.00", "0.50"]] * 2
+    assert [cell[:4] for cell in tables[1].rows[0][3:]] == ["1.00"] * 3
+    (one,) = score_tables(read(*make_run.grid(["rmt", "trxl"], (30,), (9,)))[0])
+    assert one.caption.startswith("tmaze: success rate")
 
 
 def test_labels_that_would_be_the_same_are_written_out(make_run: Any) -> None:

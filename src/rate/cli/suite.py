@@ -1,0 +1,167 @@
+"""`rate suite`: every run of a suite trained and evaluated, then one report over them.
+
+Start it again to go on; start it in several places at once to share the work.
+"""
+
+from __future__ import annotations
+
+import json as jsonlib
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import tyro
+
+from rate.cli.console import OUT, note
+from rate.cli.parse import set_threads
+from rate.config import RunConfig
+from rate.errors import ConfigError, RateError
+from rate.experiment import Outcome, run_all, run_state
+from rate.recipes import SUITES
+from rate.registry import check_names
+from rate.reports import write_report
+from rate.reports.tables import format_seconds
+from rate.training.signals import Interrupted
+
+
+def suite(
+    name: tyro.conf.Positional[str],
+    *,
+    out: Path | None = None,
+    jobs: int = 1,
+    only: str = "*",
+    run: str | None = None,
+    dry_run: bool = False,
+    threads: int = 0,
+    no_report: tyro.conf.FlagCreatePairsOff[bool] = False,
+    json: bool = False,
+) -> int:
+    """Train and evaluate the runs of a suite and write a report; what is done already is not done again.
+
+    The exit code is 2 if a run failed; the others are made all the same.
+
+    Args:
+        name: Suite, as `rate list suites` shows it.
+        out: Directory for the runs and the report; by default runs/NAME.
+        jobs: Runs at a time, each in a process of its own.
+        only: Pattern of the names of the runs to make, such as "rate-*".
+        run: Name of the one run to make.
+        dry_run: List the runs and how far each is, and do nothing.
+        threads: CPU threads of each job; 0: as many as torch takes, divided by the jobs.
+        no_report: Leave the report alone.
+        json: Print JSON.
+    """
+    configs = _configs(name)
+    chosen = _choose(configs, only, run)
+    place = out or Path("runs") / name
+    if dry_run:
+        return _show_states(chosen, place, json)
+    set_threads(threads)
+    teller = Teller(len(chosen), jobs)
+    command = ["rate", "suite", name, "--out", str(place)]
+    try:
+        outcomes = run_all(
+            chosen, place, jobs=jobs, threads=threads, command=command, on_start=teller.start, on_end=teller.end
+        )
+    except KeyboardInterrupt:
+        raise Interrupted("stopped; what was made is kept: start the same command again to go on") from None
+    page = None if no_report else _report(configs, place)
+    _show_outcomes(name, list(outcomes.values()), page, json)
+    failed = [outcome for outcome in outcomes.values() if outcome.state == "failed"]
+    for outcome in failed:
+        print(f"rate: {outcome.name}: {outcome.message}", file=sys.stderr)
+    return 2 if failed else 0
+
+
+def _configs(name: str) -> dict[str, RunConfig]:
+    runs = SUITES.get(name).runs()
+    configs = {run.name: run.config for run in runs}
+    if len(configs) < len(runs):
+        raise ConfigError(f"suite {name!r} has two runs of one name")
+    return configs
+
+
+def _choose(configs: Mapping[str, RunConfig], only: str, run: str | None) -> dict[str, RunConfig]:
+    if run is not None:
+        check_names([run], configs, "run of the suite:")
+    chosen = {name: config for name, config in configs.items() if fnmatchcase(name, only) and run in (None, name)}
+    if not chosen:
+        raise ConfigError(f"no run of the suite is named like {only!r}; rate suite NAME --dry-run lists them")
+    return chosen
+
+
+def _show_states(configs: Mapping[str, RunConfig], place: Path, json: bool) -> int:
+    states = {name: _state(config, place / name) for name, config in configs.items()}
+    if json:
+        print(jsonlib.dumps(states, indent=2))
+        return 0
+    width = max(map(len, states))
+    for name, text in states.items():
+        OUT.print(f"{name:<{width}}  {text}", markup=False)
+    OUT.print(f"{sum(text == 'done' for text in states.values())} of {len(states)} runs are done", markup=False)
+    return 0
+
+
+def _state(config: RunConfig, path: Path) -> str:
+    try:
+        return run_state(config, path).text
+    except RateError as reason:
+        return f"cannot go on: {reason}"
+
+
+class Teller:
+    """One line of standard error for each run that starts or ends."""
+
+    def __init__(self, runs: int, jobs: int) -> None:
+        self.runs, self.jobs = runs, jobs
+        self.ended = self.made = 0
+        self.began: float | None = None
+
+    def start(self, name: str) -> None:
+        if self.began is None:
+            self.began = time.monotonic()
+            if self.ended:
+                self._say(f"{self.ended} of {self.runs} runs need nothing more")
+        self._say(f"{name}: started")
+
+    def end(self, outcome: Outcome) -> None:
+        self.ended += 1
+        self.made += bool(outcome.seconds)
+        if outcome.state == "locked":
+            self._say(f"{outcome.name}: skipped, {outcome.message}{self._left()}")
+        elif outcome.state == "failed":
+            self._say(f"{outcome.name}: failed, {outcome.message}{self._left()}")
+        elif outcome.seconds:
+            self._say(f"{outcome.name}: done in {format_seconds(outcome.seconds)}{self._left()}")
+
+    def _left(self) -> str:
+        left = self.runs - self.ended
+        if not left or not self.made or self.began is None:
+            return ""
+        return f"; {left} to go, about {format_seconds((time.monotonic() - self.began) / self.made * left)}"
+
+    def _say(self, text: str) -> None:
+        print(f"[{self.ended}/{self.runs}] {text}", file=sys.stderr, flush=True)
+
+
+def _report(configs: Mapping[str, RunConfig], place: Path) -> Path | None:
+    """Report over every run of the suite that is done, whoever made it."""
+    done = [place / name for name, config in configs.items() if _state(config, place / name) == "done"]
+    if not done:
+        return None
+    if len(done) < len(configs):
+        note(f"the report holds the {len(done)} of {len(configs)} runs that are done")
+    return write_report(done, place / "report").page
+
+
+def _show_outcomes(name: str, outcomes: list[Outcome], page: Path | None, json: bool) -> None:
+    if json:
+        rows = [asdict(outcome) for outcome in outcomes]
+        return print(jsonlib.dumps({"suite": name, "runs": rows, "report": str(page) if page else None}, indent=2))
+    states = [outcome.state for outcome in outcomes]
+    OUT.print(", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states))), markup=False)
+    if page is not None:
+        OUT.print(str(page), markup=False)
