@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from integration.tiny import assert_same_run, config, files, words
 from rate.cli.main import main
 from rate.data.columns import crc32
 from rate.data.store import StoreWriter
+from rate.envs import ENVS
+from rate.envs.spec import CollectRequest, spaces_of
 from rate.experiment import Run, prepare_data, train_run
 from rate.types import Spaces, Trajectory
 
@@ -67,6 +70,9 @@ OPTIONS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "valve": (["--model.valve", "ca3"], ("unknown valve", "'ca2'")),
     "activation": (["--model.valve-activation", "rellu"], ("unknown activation", "'relu'")),
     "objective": (["--objective", "behavior-cloning"], ("unknown objective", "'behaviour-cloning'")),
+    "objective of another head": (["--objective", "cql"], ("cql", "model.head = value")),
+    "a fact that is not told": (["--data.oracle", "clue"], ("rate is told nothing", "oracle-dt")),
+    "a fact that is not there": (["--data.oracle", "clew"], ("unknown oracle of tmaze", "'clue'")),
     "field": (["--train.stepz", "3"], ("--train.stepz", "--train.steps")),
     "field of another model": (["--model.kernel-size", "3"], ("--model.kernel-size",)),
     "type": (["--train.steps", "many"], ("--train.steps", "many")),
@@ -101,6 +107,22 @@ OPTIONS: dict[str, tuple[list[str], tuple[str, ...]]] = {
 def test_option_of_train(case: str, refused: Refused, tmp_path: Path) -> None:
     arguments, parts = OPTIONS[case]
     refused([*words(tmp_path / "run"), *arguments], *parts)
+
+
+ORACLE = ["train", "tmaze/oracle-dt", "--model.context", "9", "--train.window", "9", "--train.steps", "1"]
+
+
+def test_data_without_the_fact_that_the_oracle_is_told(refused: Refused, tmp_path: Path) -> None:
+    spec = ENVS.get("tmaze")
+    request = CollectRequest(episodes=4, seed=0, kwargs={"length": 9})
+    with StoreWriter(
+        tmp_path / "data", spaces=spaces_of(spec), environment="tmaze", options={}, generator="test"
+    ) as writer:
+        for episode in spec.expert(request):
+            writer.add(replace(episode, infos={}))
+    told = [*ORACLE, "--data.path", str(tmp_path / "data"), "--out", str(tmp_path / "run")]
+    refused(told, "does not hold 'clue'", "collect it")
+    refused([*ORACLE, "--data.oracle", "", "--out", str(tmp_path / "run")], "oracle-dt is told", "data.oracle")
 
 
 EVALUATIONS: dict[str, tuple[list[str], tuple[str, ...]]] = {
@@ -272,7 +294,7 @@ CHECKPOINTS: dict[str, tuple[Callable[[Path], Any], tuple[str, ...]]] = {
     ),
     "a model that is not there": (
         lambda run: edit_checkpoint(run, lambda card: card["config"]["model"].update(type="GruConfig")),
-        ("unknown model configuration 'GruConfig'",),
+        ("unknown configuration 'GruConfig'",),
     ),
     "no model": (lambda run: edit_checkpoint(run, lambda card: card["config"].pop("model")), ("model",)),
     "no configuration": (lambda run: edit_checkpoint(run, lambda card: card.pop("config")), ("config",)),

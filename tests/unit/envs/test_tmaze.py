@@ -316,7 +316,7 @@ def test_stored_episodes_replay_exactly(options: dict[str, Any]) -> None:
         columns = (item.observations, item.actions, item.rewards)
         assert [str(column.dtype) for column in columns] == ["float32", "int64", "float32"]
         assert item.observations.shape == (len(item) + 1, 4)
-        assert item.infos == {}
+        assert (item.infos["clue"] == item.observations[0, 1]).all() and len(item.infos["clue"]) == len(item) + 1
 
 
 def test_uniform_lengths_cover_the_range_and_clues_are_balanced() -> None:
