@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from rate.errors import ConfigError
-from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, check_heads, check_share, check_sizes
+from rate.models.decoder import DecoderConfig
+from rate.models.policy import CONFIG_CLASSES, MODELS, check_sizes
 from rate.models.segment import SegmentPolicy, Slots
 from rate.nn.memory import ACTIVATIONS, VALVES, ValveConfig
-from rate.nn.transformer import TransformerConfig
 from rate.types import Spaces
 
 
 @CONFIG_CLASSES.register("RateConfig")
 @dataclass(frozen=True, kw_only=True)
-class RateConfig(ModelConfig):
+class RateConfig(DecoderConfig):
     """RATE and its relatives."""
 
     name: str = "rate"
@@ -39,33 +39,19 @@ class RateConfig(ModelConfig):
     """Inner width of the feed-forward network behind the valve's attention (ca1, ca2); 0 leaves it out."""
     memory_noise: float = 0.0
     """Standard deviation of the Gaussian noise added to memory between segments, in training only."""
-    layers: int = 4
-    width: int = 64
-    """d: width of every token."""
-    heads: int = 4
-    """Query heads; heads x head_width need not equal the width."""
-    kv_heads: int = 1
-    """Key / value heads, shared by the query heads; equal to `heads`: plain multi-head attention."""
-    head_width: int = 32
-    feed_forward: int = 0
-    """Inner width of the decoder's feed-forward blocks; 0 leaves them out."""
     gated: bool = False
     """Gates in place of the decoder's residual sums (GTrXL)."""
-    dropout: float = 0.1
-    attention_dropout: float = 0.0
-    """Dropout on attention weights; it rules out the fused attention kernel on a CPU (several times slower)."""
 
     def __post_init__(self) -> None:
-        check_sizes(self, "segment_len", "layers", "width", "heads", "kv_heads", "head_width", "valve_heads")
-        check_share(self, "dropout", "attention_dropout")
-        for field in ("memory_tokens", "cache_tokens", "feed_forward", "valve_feed_forward", "memory_noise"):
+        super().__post_init__()
+        check_sizes(self, "segment_len", "valve_heads")
+        for field in ("memory_tokens", "cache_tokens", "valve_feed_forward", "memory_noise"):
             if not 0 <= getattr(self, field) < math.inf:
                 raise ConfigError(f"model.{field} is {getattr(self, field)}; it must be finite and not negative")
         ACTIVATIONS.get(self.valve_activation)
         self._check_shapes()
 
     def _check_shapes(self) -> None:
-        check_heads(self.heads, self.kv_heads, self.head_width)
         valve = VALVES.get(self.valve)
         if self.valve != "none" and not self.memory_tokens:
             raise ConfigError(f"model.valve = {self.valve} needs memory; set model.memory_tokens or model.valve none")
@@ -85,17 +71,6 @@ class RateConfig(ModelConfig):
             )
 
     def build(self, spaces: Spaces) -> SegmentPolicy:
-        transformer = TransformerConfig(
-            layers=self.layers,
-            width=self.width,
-            heads=self.heads,
-            kv_heads=self.kv_heads,
-            head_width=self.head_width,
-            feed_forward=self.feed_forward,
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            gated=self.gated,
-        )
         valve = ValveConfig(
             width=self.width,
             heads=self.valve_heads,
@@ -103,6 +78,7 @@ class RateConfig(ModelConfig):
             feed_forward=self.valve_feed_forward,
         )
         slots = Slots(cache=self.cache_tokens, memory=self.memory_tokens, steps=self.segment_len)
+        transformer = self.transformer(gated=self.gated)
         return SegmentPolicy(spaces, slots, transformer, VALVES.get(self.valve)(valve), self.memory_noise)
 
 

@@ -1,0 +1,46 @@
+"""The sizes of the decoder that RATE and its relatives share with the Decision Transformer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rate.models.policy import ModelConfig, check_heads, check_share, check_sizes
+from rate.nn.transformer import TransformerConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderConfig(ModelConfig):
+    """A model on the transformer of nn/transformer.py."""
+
+    layers: int = 4
+    width: int = 64
+    """d: width of every token."""
+    heads: int = 4
+    """Query heads; heads x head_width need not equal the width."""
+    kv_heads: int = 1
+    """Key / value heads, shared by the query heads; equal to `heads`: plain multi-head attention."""
+    head_width: int = 32
+    feed_forward: int = 0
+    """Inner width of the decoder's feed-forward blocks; 0 leaves them out."""
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    """Dropout on attention weights; it rules out the fused attention kernel on a CPU (several times slower)."""
+
+    def __post_init__(self) -> None:
+        check_sizes(self, "layers", "width", "heads", "kv_heads", "head_width")
+        check_sizes(self, "feed_forward", least=0)
+        check_share(self, "dropout", "attention_dropout")
+        check_heads(self.heads, self.kv_heads, self.head_width)
+
+    def transformer(self, *, gated: bool = False) -> TransformerConfig:
+        return TransformerConfig(
+            layers=self.layers,
+            width=self.width,
+            heads=self.heads,
+            kv_heads=self.kv_heads,
+            head_width=self.head_width,
+            feed_forward=self.feed_forward,
+            dropout=self.dropout,
+            attention_dropout=self.attention_dropout,
+            gated=gated,
+        )
