@@ -23,7 +23,8 @@ SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (2,)), action=gym.spaces.Discr
         *(({field: 0}, rf"model\.{field} is 0; it must be at least 1") for field in
           ("segment_len", "layers", "width", "heads", "kv_heads", "head_width", "valve_heads")),
         *(({field: -1}, rf"model\.{field} is -1; it must be finite and not negative") for field in
-          ("memory_tokens", "cache_tokens", "feed_forward", "valve_feed_forward", "memory_noise")),
+          ("memory_tokens", "cache_tokens", "valve_feed_forward", "memory_noise")),
+        ({"feed_forward": -1}, "model.feed_forward is -1; it must be at least 0"),
         *(({field: value}, rf"model\.{field} is {value}; .*at least 0 and below 1") for field in
           ("dropout", "attention_dropout") for value in (-0.1, 1.0)),
         ({"heads": 4, "kv_heads": 3}, "not a multiple of model.kv_heads = 3"),
