@@ -40,7 +40,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "bc-lstm": KEEPING,
     "cql-mlp": {},
     "cql-lstm": KEEPING,
-    "dlstm": KEEPING,
+    "dlstm": {"forget_bias": 5.0},  # three updates per step: it must keep three times as long
     "dgru": KEEPING,
     "dmamba": {},
 }
