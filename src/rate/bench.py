@@ -266,7 +266,7 @@ def _parts(threads: int, states: Mapping[int, Any], repeats: int) -> list[tuple[
         (threads, "training_dt", lambda: _training_in_child("dt", threads, few)),
         (threads, "tmaze_env_steps_per_second", environment_steps),
         (threads, "mamba_scan", lambda: comparison.scan(few)),
-        *((threads, f"model {name}", partial(comparison.measure, name, repeats)) for name in MODELS.names()),
+        *((threads, f"model {name}", partial(comparison.measure, name, repeats)) for name in comparison.configs()),
     ]
 
 

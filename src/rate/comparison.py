@@ -21,7 +21,7 @@ from rate.experiment.experiment import with_oracle
 from rate.models import MODELS, SequencePolicy, unroll
 from rate.nn.ssm import loop_scan, selective_scan
 from rate.objectives import Objective
-from rate.recipes import recipe
+from rate.recipes import RECIPES, recipe
 from rate.types import Inputs, Segment, Spaces, tree_leaves, tree_map
 
 FAMILY = "tmaze"
@@ -38,7 +38,7 @@ def clock() -> float:
 
 
 def configs() -> dict[str, RunConfig]:
-    return {name: recipe(f"{FAMILY}/{name}") for name in MODELS.names()}
+    return {name: recipe(f"{FAMILY}/{name}") for name in MODELS.names() if f"{FAMILY}/{name}" in RECIPES}
 
 
 def spaces_for(config: RunConfig) -> Spaces:

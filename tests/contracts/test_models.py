@@ -495,6 +495,13 @@ def test_recomputing_changes_nothing(plain: Policy) -> None:
     close(*results)
 
 
+def test_half_precision_trains(plain: Policy) -> None:
+    window = make_window(plain.spaces, longest(plain))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = loss_of(plain, unroll(plain.train(), window).prediction, window)
+    assert all(gradient is not None and gradient.isfinite().all() for gradient in gradients(plain, loss).values())
+
+
 # State.
 
 

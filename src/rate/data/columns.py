@@ -55,13 +55,13 @@ def space_columns(space: gym.Space[Any], prefix: str) -> dict[str, gym.Space[Any
 
 def _parts(space: gym.Space[Any], prefix: str) -> list[tuple[str, gym.Space[Any]]]:
     if isinstance(space, gym.spaces.Dict):
-        return [(f"{prefix}.{_escaped(key)}", part) for key, part in space.spaces.items()]
+        return [(f"{prefix}.{escaped(key)}", part) for key, part in space.spaces.items()]
     if isinstance(space, gym.spaces.Tuple):
         return [(f"{prefix}.{index}", part) for index, part in enumerate(space.spaces)]
     return []
 
 
-def _escaped(key: str) -> str:
+def escaped(key: str) -> str:
     """Safe as a part of a file name; the dot is the separator, so it goes too."""
     return quote(str(key), safe=" ").replace(".", "%2E")
 
@@ -75,7 +75,7 @@ def pack(tree: Tree, form: Form, prefix: str) -> dict[str, Any]:
         if set(tree) != {key for key, _ in form["dict"]}:
             raise ValueError("other keys")
         for key, part in form["dict"]:
-            columns.update(pack(tree[key], part, f"{prefix}.{_escaped(key)}"))
+            columns.update(pack(tree[key], part, f"{prefix}.{escaped(key)}"))
         return columns
     for index, (leaf, part) in enumerate(zip(tree, form["tuple"], strict=True)):
         columns.update(pack(leaf, part, f"{prefix}.{index}"))
@@ -87,7 +87,7 @@ def unpack(form: Form, prefix: str, column: Callable[[str], Any]) -> Tree:
     if form is None:
         return column(prefix)
     if "dict" in form:
-        return {key: unpack(part, f"{prefix}.{_escaped(key)}", column) for key, part in form["dict"]}
+        return {key: unpack(part, f"{prefix}.{escaped(key)}", column) for key, part in form["dict"]}
     return tuple(unpack(part, f"{prefix}.{index}", column) for index, part in enumerate(form["tuple"]))
 
 

@@ -18,7 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rate.data.columns import space_form, unpack
+from rate.data.checks import check_values
+from rate.data.columns import escaped, space_form, unpack
 from rate.data.returns import returns_to_go, suffix_sums
 from rate.data.store import TrajectoryStore
 from rate.errors import ConfigError, DataError
@@ -99,6 +100,15 @@ def split_episodes(episodes: int, validation_fraction: float, seed: int) -> tupl
     return np.sort(order[held_out:]), np.sort(order[:held_out])
 
 
+def check_oracle(store: TrajectoryStore, name: str, space: gym.Space[Any]) -> None:
+    """Refuse data that does not hold a fact of its episodes, or other values of it than its space has."""
+    for shard in store.shards:
+        column = shard.columns.get(f"infos.{escaped(name)}")
+        if column is None:
+            raise DataError(f"{store.path} does not hold {name!r} of its episodes; collect it with that information")
+        check_values(f"infos.{name}", column.astype(space.dtype), space)
+
+
 def _check_excess(length: int, longest: int) -> None:
     """Some excess is needed, since a window is a multiple of the segment; twice the data is a mistake."""
     if length >= 2 * longest:
@@ -137,9 +147,7 @@ class Windows:
         self._lengths = store.lengths[self.ids]
         self._form = space_form(store.spaces.observation)
         self._steps = np.arange(length + lookahead)
-        self._oracle, self._return_scale = oracle, return_scale
-        if oracle and f"infos.{oracle}" not in store.shards[0].columns:
-            raise DataError(f"{store.path} does not hold {oracle!r} of its episodes; collect it with that information")
+        self._oracle, self._return_scale = f"infos.{escaped(oracle)}" if oracle else "", return_scale
         self._action_dtype = np.float32 if isinstance(store.spaces.action, gym.spaces.Box) else np.int64
         columns = [(suffix_sums(store.rewards(int(i))) / return_scale).astype(np.float32) for i in self.ids]
         self._return_to_go = np.concatenate(columns)
@@ -191,7 +199,7 @@ class Windows:
             terminated=torch.from_numpy(read("terminations", rows)),
             timestep=torch.from_numpy(timestep),
             mask=torch.from_numpy(mask),
-            oracle=_tensor(read(f"infos.{self._oracle}", first_seen + 0 * steps)) if self._oracle else None,
+            oracle=_tensor(read(self._oracle, first_seen + 0 * steps)) if self._oracle else None,
         )
 
 

@@ -50,7 +50,7 @@ class MemoryUpdate:
     cosine_min: float
     """The same for the row that turned most, in any episode."""
     apart: Interval
-    """How far M_{n+1} is from the mean of the batch's episodes, over its norm; 0: all alike, nothing is remembered."""
+    """How far M_{n+1} is from the mean of the episodes in its batch, over its norm; 0: all alike, nothing is kept."""
     alignment: Interval | None
     """alpha, as far as the theorem's condition holds; it may be negative. None: the valve mixes no rows."""
     bound: Interval | None

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rate.envs.spec import BatchEnv
+from rate.errors import ConfigError
 from rate.models.actor import Actor
 from rate.types import Array, tree_map
 
@@ -53,6 +54,10 @@ def rollout(
 ) -> Episodes:
     """Run one episode per seed until all have ended or `max_steps` have passed; the actor is told `oracle` of each."""
     observation = env.reset(seeds)
+    if oracle and oracle not in env.info:
+        raise ConfigError(
+            f"the environment's reset does not tell {oracle!r}; a SerialBatch must be given it in `facts`"
+        )
     actor.reset(oracle=env.info[oracle] if oracle else None)
     progress = _Progress(np.zeros(len(seeds)), np.zeros(len(seeds), np.int64))
     for step in range(max_steps):

@@ -9,13 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import torch
 
 from rate.config import RunConfig, config_to_json, differences
 from rate.data.store import TrajectoryStore
-from rate.data.windows import Windows, split_episodes
+from rate.data.windows import Windows, check_oracle, split_episodes
 from rate.envs import ENVS
+from rate.envs.spec import spaces_of
 from rate.errors import ConfigError
 from rate.evaluation.evaluator import Evaluator, cases_of
 from rate.experiment.data import OnEpisode, prepare_data, shares_seeds
@@ -59,14 +61,15 @@ def train_run(
     else:
         RunDir(out).check_free()
     device = pick_device(config.train.device)
+    if not config.data.path:  # what cannot work is said before anything is collected
+        _learner(config, spaces_of(ENVS.get(config.env.name)))
     store = prepare_data(config.env.name, config.data, on_episode)
     if on_note is not None and config.data.path and shares_seeds(store, config.eval):
         on_note("the data holds seeds that evaluation uses; set --eval.seed to another value")
     seed_everything(config.seed)
-    policy = config.model.build(with_oracle(config, store.spaces))
-    if config.data.oracle and not policy.told:
-        raise ConfigError(f"{config.model.name} is told nothing; leave data.oracle empty, or train oracle-dt")
-    objective = config.objective.build(policy, _unroll(config.train))
+    policy, objective = _learner(config, store.spaces)
+    if policy.spaces.oracle is not None:
+        check_oracle(store, config.data.oracle, policy.spaces.oracle)
     windows = _windows(config, store, objective.lookahead)
     started = environment_record(device, command), _meta(config)
     run = RunDir.open(out) if exists else RunDir.create(out, stored, *started)
@@ -132,7 +135,19 @@ def with_oracle(config: RunConfig, spaces: Spaces) -> Spaces:
     if not oracle:
         return spaces
     check_names([oracle], facts, f"oracle of {config.env.name}:")
+    if isinstance(facts[oracle], (gym.spaces.Dict, gym.spaces.Tuple)):
+        raise ConfigError(f"the oracle {oracle!r} of {config.env.name} must be one array, not {facts[oracle]}")
     return replace(spaces, oracle=facts[oracle])
+
+
+def _learner(config: RunConfig, spaces: Spaces) -> tuple[SequencePolicy[Any], Objective]:
+    """Policy and objective with fresh weights; ConfigError where they cannot work together."""
+    policy = config.model.build(with_oracle(config, spaces))
+    if config.data.oracle and not policy.told:
+        raise ConfigError(f"{config.model.name} is told nothing; leave data.oracle empty, or train oracle-dt")
+    if config.train.bptt_segments and policy.segment_len is None:
+        raise ConfigError(f"{config.model.name} has no segments; leave train.bptt_segments at None")
+    return policy, config.objective.build(policy, _unroll(config.train))
 
 
 def _unroll(config: TrainConfig) -> Unroll:

@@ -15,7 +15,7 @@ from typing import Literal
 import torch
 
 from rate.config import RunConfig, config_to_json
-from rate.errors import ConfigError, RateError
+from rate.errors import CheckpointError, ConfigError, RateError
 from rate.experiment.experiment import check_same_config, train_run
 from rate.experiment.run import Run
 from rate.experiment.workers import Task, in_processes
@@ -116,6 +116,8 @@ def _known(task: Task) -> Outcome | None:
     """The outcome, where it is known before anything is started."""
     try:
         return Outcome(name=task.name, state="done") if run_state(task.config, task.path).done else None
+    except CheckpointError:
+        return None  # it may be that another process is writing it at this moment: the attempt will tell
     except RateError as reason:
         return _failed(task, str(reason))
 

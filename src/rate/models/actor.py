@@ -100,7 +100,7 @@ class Actor:
     def reset(self, rows: ArrayLike | None = None, *, oracle: ArrayLike | None = None) -> None:
         """Begin new episodes: all, or the given rows of the batch (indices or a boolean mask).
 
-        `oracle` is the privileged fact of the new episodes, for a policy that is told one.
+        `oracle` is, for a policy that is told one, the privileged fact of each row of the batch, or of each of `rows`.
 
         Reset a row before the first observation of its new episode is given to `act`. With a Gymnasium vector
         environment: at once where it resets in the same step, one step later where it resets in the next.
@@ -109,33 +109,45 @@ class Actor:
         if rows is None or not self._cohorts:
             self._cohorts, self._oracle = [], told
             return
+        size = len(self._return_to_go)
+        try:
+            index = np.arange(size)[np.asarray(rows)].reshape(-1)
+        except IndexError:
+            raise ConfigError(f"rows {rows} are not in a batch of {size}") from None
         with torch.inference_mode():
-            chosen = np.zeros(len(self._return_to_go), bool)
-            try:
-                chosen[np.asarray(rows)] = True
-            except IndexError:
-                raise ConfigError(f"rows {rows} are not in a batch of {len(chosen)}") from None
-            self._drop(torch.as_tensor(~chosen, device=self.policy.device))
-            new = torch.as_tensor(np.flatnonzero(chosen), device=self.policy.device)
-            if len(new):
-                self._return_to_go[new] = self.target_return / self.return_scale
-                if told is not None:
-                    self._oracle[new] = told
-                self._cohorts.append(Cohort(new, self.policy.initial_state(len(new))))
+            self._begin(torch.as_tensor(index, device=self.policy.device), told)
+
+    def _begin(self, rows: Tensor, told: Tensor | None) -> None:
+        """New episodes in these rows, which are told these facts."""
+        size = len(self._return_to_go)
+        if told is not None:
+            if len(told) not in (size, len(rows)):
+                raise ConfigError(f"{len(told)} facts were given for {len(rows)} new episodes in a batch of {size}")
+            self._oracle[rows] = told[rows] if len(told) == size else told
+        keep = torch.ones(size, dtype=torch.bool, device=rows.device)
+        keep[rows] = False
+        new = (~keep).nonzero()[:, 0]
+        if len(new):
+            self._drop(keep)
+            self._return_to_go[new] = self.target_return / self.return_scale
+            self._cohorts.append(Cohort(new, self.policy.initial_state(len(new))))
 
     def _told(self, oracle: ArrayLike | None) -> Tensor | None:
-        """The privileged facts as a batch; a policy is told one if and only if it was trained with one."""
+        """The privileged facts as a batch, a copy; a policy is told one if and only if it was trained with one."""
         space = self.policy.spaces.oracle
         if space is None or not self.policy.told:
             return None
-        shape = tuple(space.shape or ())
         if oracle is None:
             raise ConfigError(f"this policy is told {space} of each episode; give reset(oracle=...)")
-        told = torch.as_tensor(np.asarray(oracle), device=self.policy.device)
-        told = told[None] if tuple(told.shape) == shape else told
-        if tuple(told.shape[1:]) != shape:
-            raise ConfigError(f"an oracle of shape {tuple(told.shape)} was given where {space} is told of each episode")
-        return told.float() if told.is_floating_point() else told
+        shape = tuple(space.shape or ())
+        try:
+            told = np.array(oracle, dtype=space.dtype)
+        except (TypeError, ValueError):
+            raise ConfigError(f"the oracle {oracle!r} is not of the space {space}") from None
+        told = told[None] if told.shape == shape else told
+        if told.shape[1:] != shape or not all(space.contains(fact) for fact in told):
+            raise ConfigError(f"the oracle does not fit: {space} is told of each episode")
+        return torch.as_tensor(told, device=self.policy.device)
 
     def keep(self, rows: NDArray[np.int64]) -> None:
         """Go on with these rows of the batch only, renumbered in this order."""

@@ -42,9 +42,6 @@ class MambaConfig(ModelConfig):
         if self.feed_forward < 0:
             raise ConfigError(f"model.feed_forward is {self.feed_forward}; it must be at least 0 (0 leaves it out)")
 
-    def check_window(self, window: int) -> None:
-        """Any window will do."""
-
     def build(self, spaces: Spaces) -> RecurrentPolicy:
         backbone = Mamba(
             self.width,

@@ -36,9 +36,6 @@ class MlpConfig(ModelConfig):
         check_share(self, "dropout")
         check_choice(self, "head", HeadKind)
 
-    def check_window(self, window: int) -> None:
-        """Any window will do."""
-
     def build(self, spaces: Spaces) -> RecurrentPolicy:
         tokens = Tokens(spaces, self.width, self.dropout, returns=self.return_to_go, actions=self.previous_action)
         backbone = Mlp(self.width, (self.hidden,) * self.layers, self.dropout)

@@ -45,9 +45,6 @@ class RnnConfig(ModelConfig):
         check_choice(self, "cell", Cell)
         check_choice(self, "head", HeadKind)
 
-    def check_window(self, window: int) -> None:
-        """Any window will do."""
-
     def build(self, spaces: Spaces) -> RecurrentPolicy:
         tokens = Tokens(spaces, self.width, self.dropout, returns=self.return_to_go, actions=self.previous_action)
         backbone = Rnn(self.cell, self.width, self.hidden, self.layers, self.dropout, self.forget_bias)

@@ -81,7 +81,8 @@ class ValueHead(CategoricalHead):
     """Discrete and MultiDiscrete: two Q functions; the lesser of them is believed, and acted on.
 
     With several components Q is a sum over them, Q(s, a) = sum_c Q_c(s, a_c). The best joint action is then the best
-    of each component, and the logsumexp over all joint actions is the sum of one logsumexp per component.
+    of each component, and the logsumexp over all joint actions is the sum of one logsumexp per component. The lesser
+    value is taken for each component, which is at most the lesser of the two sums.
     """
 
     def __init__(self, sizes: list[int], starts: Array, shape: tuple[int, ...], dtype: Any) -> None:

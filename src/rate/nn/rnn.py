@@ -42,7 +42,9 @@ class Rnn(Backbone):
         return tuple(like.new_zeros(batch, self.layers, self.width) for _ in range(self.parts))
 
     def forward(self, x: Tensor, state: Tree) -> tuple[Tensor, Tree]:
-        hidden, last = self.rnn(x, self._to_torch(state))
+        # In half precision the kernels of a CPU refuse some lengths.
+        with torch.autocast("cpu", enabled=False):
+            hidden, last = self.rnn(x.to(state[0].dtype), self._to_torch(state))
         return self.dropout(hidden), self._from_torch(last)
 
     def step(self, x: Tensor, state: Tree) -> tuple[Tensor, Tree]:

@@ -35,7 +35,7 @@ NOT_THE_EXPERIMENT = frozenset(
 """Fields that change neither what is learnt nor what is asked of it."""
 THE_LENGTH = frozenset({"train.window", "data.options"})
 """Fields that say the training length; others that change with it are worth a note."""
-THE_MODEL = frozenset({"data.oracle"})
+THE_MODEL = frozenset({"data.oracle", "objective.name"})
 """Fields that say what a model is told."""
 FIELDS, WIDTH = 3, 20
 
@@ -68,7 +68,9 @@ def unequal_settings(runs: Sequence[RunSummary]) -> list[str]:
     """Fields of training and data in which runs that stand side by side differ, with their values."""
     flat = [_experiment_fields(run.config) for run in runs]
     lengths, models = [run.train_length for run in runs], [run.model for run in runs]
-    names = sorted({name for config in flat for name in config if name.startswith(("train.", "data."))})
+    names = sorted(
+        {name for config in flat for name in config if name.startswith(("train.", "data.", "objective.name"))}
+    )
     columns = {name: [config.get(name, "-") for config in flat] for name in names}
     inherent = {name for name in THE_LENGTH & columns.keys() if _follows(columns[name], lengths)}
     inherent |= {name for name in THE_MODEL & columns.keys() if _follows(columns[name], models)}
@@ -140,5 +142,5 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _model_first(name: str) -> tuple[bool, str]:
-    return not name.startswith("model."), name
+def _model_first(name: str) -> tuple[bool, bool, str]:
+    return not name.endswith(".name"), not name.startswith("model."), name

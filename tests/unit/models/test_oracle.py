@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -99,3 +100,42 @@ def test_an_actor_must_be_told() -> None:
         actor.reset()
     actor.reset(oracle=np.asarray(info["clue"], np.float32))
     assert env.action_space.contains(actor.act(observation))
+
+
+def told_actor(size: int) -> Actor:
+    spaces = Spaces(
+        observation=gym.spaces.Box(-1, 1, (2,)), action=gym.spaces.Discrete(2), oracle=gym.spaces.Discrete(5)
+    )
+    torch.manual_seed(0)
+    actor = Actor(MODELS.get("oracle-dt")(3, layers=1, width=8).build(spaces), target_return=1.0)
+    actor.reset(oracle=np.arange(size) % 5)
+    actor.act(np.zeros((size, 2), np.float32))
+    return actor
+
+
+def test_facts_go_to_the_rows_that_they_were_given_for() -> None:
+    actor = told_actor(4)
+    actor.reset([3, 1], oracle=[4, 2])
+    assert actor._oracle.tolist() == [0, 2, 2, 4]
+    actor.reset([True, False, False, True], oracle=np.array([1, 0, 0, 3]))  # one for each row of the batch
+    assert actor._oracle.tolist() == [1, 2, 2, 3]
+    actor.act(np.zeros((4, 2), np.float32))
+
+
+def test_facts_are_copied() -> None:
+    facts = np.array([0, 1, 2])
+    actor = told_actor(3)
+    actor.reset(oracle=facts)
+    actor.act(np.zeros((3, 2), np.float32))
+    actor.reset([0], oracle=[4])
+    assert facts.tolist() == [0, 1, 2]
+    facts[:] = 3
+    assert actor._oracle.tolist() == [4, 1, 2]
+
+
+@pytest.mark.parametrize("facts", [[1, 2, 3], [7], ["up"], [[1]], None])
+def test_facts_that_do_not_fit_are_refused(facts: Any) -> None:
+    actor = told_actor(4)
+    with pytest.raises(ConfigError):
+        actor.reset([2], oracle=facts)
+    actor.act(np.zeros((4, 2), np.float32))  # nothing was lost
