@@ -145,7 +145,7 @@ class Actor:
         except (TypeError, ValueError):
             raise ConfigError(f"the oracle {oracle!r} is not of the space {space}") from None
         told = told[None] if told.shape == shape else told
-        if told.shape[1:] != shape or not all(space.contains(fact) for fact in told):
+        if told.shape[1:] != shape or not all(space.contains(np.asarray(fact)) for fact in told):
             raise ConfigError(f"the oracle does not fit: {space} is told of each episode")
         return torch.as_tensor(told, device=self.policy.device)
 
