@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +15,7 @@ from matplotlib.image import imread
 
 from integration.tiny import config
 from rate.cli.main import main
+from rate.evaluation import probes
 from rate.evaluation.statistics import Interval
 from rate.experiment import train_run
 from rate.models import MODELS
@@ -97,3 +99,11 @@ def test_the_figure_has_a_panel_for_alpha_and_a_log_axis_where_it_can() -> None:
     assert len(figure.axes[0].lines) == 3
     (alone,) = preservation_figure(curves([0.5, 0.0], bound=False), "x").axes
     assert alone.get_yscale() == "linear" and len(alone.lines) == 2
+
+
+def test_memory_that_has_grown_past_all_bounds(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = probes.measure
+    monkeypatch.setattr(probes, "measure", lambda *given: {n: v * math.nan for n, v in measured(*given).items()})
+    assert main(["probe", str(run), "--set", "length=12", "--episodes", "2"]) == 0
+    facts = json.loads((run / "probe" / "probe.json").read_text())
+    assert facts["retention"]["change"] == "nan"

@@ -28,16 +28,16 @@ def success(valve: str, case: int) -> str:
 
 
 def retention(valve: str, name: str) -> str:
-    """Mean over the seeds of what the probe measured over the second half of the updates."""
+    """Mean over the seeds of what the probe measured over the second half of the updates; nan: memory overflowed."""
     probes = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob(f"{valve}/seed*/probe.json"))]
-    return f"{fmean(probe['retention'][name] for probe in probes):.3g}"
+    return f"{fmean(float(probe['retention'][name]) for probe in probes):.3g}"
 
 
 def late(valve: str, name: str) -> str:
     """Mean over seeds and late updates of a measure that not every valve has."""
     probes = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob(f"{valve}/seed*/probe.json"))]
     values = [update[name] for probe in probes for update in probe["updates"][len(probe["updates"]) // 2 :]]
-    known = [value["value"] if isinstance(value, dict) else value for value in values if value is not None]
+    known = [float(value["value"]) for value in values if value is not None]
     return f"{fmean(known):.2f}" if known else "-"
 
 

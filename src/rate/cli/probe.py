@@ -17,6 +17,7 @@ from rate.evaluation.evaluator import OnStep
 from rate.evaluation.probes import Preservation, check_has_memory, probe_memory
 from rate.experiment import Run
 from rate.reports.preservation import PreservationCurves, write_preservation
+from rate.serial import to_dict
 
 
 def probe(
@@ -54,6 +55,7 @@ def probe(
         found = _measure(loaded, set, episodes, progress.on_env_step)
     title = f"{loaded.config.env.name}, {found.case}: {loaded.config.model.name}, {found.episodes} episodes"
     facts = {"run": str(run), "checkpoint": loaded.checkpoint, "step": loaded.step, **found.summary()}
+    facts = to_dict(facts)  # memory that has grown past all bounds is not a number, which JSON cannot say
     write_preservation(where, facts, _curves(found), title)
     if json:
         return print_json(facts)
