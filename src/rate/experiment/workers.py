@@ -55,8 +55,9 @@ def in_processes(
                 while waiting and len(active) < jobs:
                     task = waiting.pop()
                     on_start(task)
-                    connection, process = _start(work, task, threads)
-                    active[connection] = task, process
+                    with _deferred_interrupt():  # so that no process is started and forgotten
+                        connection, process = _start(work, task, threads)
+                        active[connection] = task, process
                 for ready in wait(list(active)):
                     assert isinstance(ready, Connection)
                     task, process = active.pop(ready)
@@ -70,13 +71,7 @@ def _start(work: Callable[[Task], R], task: Task, threads: int) -> tuple[Connect
     context = multiprocessing.get_context("spawn")
     mine, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_worker, args=(work, task, threads, theirs))
-    main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None  # what is ignored stays so in the child
-    try:
-        process.start()
-    finally:
-        if main:
-            signal.signal(signal.SIGINT, before)
+    process.start()
     theirs.close()  # else the end of the process would not be seen
     return mine, process
 
@@ -120,6 +115,19 @@ def _stop(processes: Sequence[SpawnProcess]) -> None:
     except KeyboardInterrupt:
         for process in processes:
             process.kill()
+
+
+@contextlib.contextmanager
+def _deferred_interrupt() -> Iterator[None]:
+    """Ctrl-C waits until the end, where the system can; a process that is started inside never sees it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager
