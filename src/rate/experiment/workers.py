@@ -49,7 +49,7 @@ def in_processes(
     waiting = list(reversed(tasks))
     active: dict[Connection, tuple[Task, SpawnProcess]] = {}
     threads = threads or max(1, torch.get_num_threads() // jobs)
-    with _terminate_as_interrupt():
+    with _both_interrupt():
         try:
             while waiting or active:
                 while waiting and len(active) < jobs:
@@ -131,8 +131,8 @@ def _deferred_interrupt() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _terminate_as_interrupt() -> Iterator[None]:
-    """SIGTERM is as Ctrl-C while workers run: else they would be left behind."""
+def _both_interrupt() -> Iterator[None]:
+    """SIGTERM is as Ctrl-C while workers run, else they would be left behind; a shell's background job hears both."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -140,8 +140,9 @@ def _terminate_as_interrupt() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
