@@ -20,11 +20,11 @@ import torch
 from torch import Tensor
 
 from rate import comparison
-from rate.comparison import clock
+from rate.comparison import Figures, bytes_of, clock, window_of
 from rate.models import MODELS, ModelConfig, RateConfig, SequencePolicy, unroll
 from rate.models.segment import SegmentPolicy
 from rate.models.window import WindowPolicy
-from rate.types import Inputs, Output, Segment, Spaces, tree_leaves, tree_map
+from rate.types import Inputs, Output, Spaces, tree_map
 
 SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (4,)), action=gym.spaces.Discrete(4))
 SIZES: dict[str, Any] = {"layers": 8, "width": 64, "heads": 8, "head_width": 32, "dropout": 0.1}
@@ -35,7 +35,6 @@ STATUS = Path("/proc/self/status")
 """Where Linux tells the memory of a process."""
 
 OnProgress = Callable[..., None]
-Figures = dict[str, Any]
 
 
 def models() -> dict[str, ModelConfig]:
@@ -45,12 +44,7 @@ def models() -> dict[str, ModelConfig]:
 
 
 def inputs(batch: int, first: bool = False) -> Inputs:
-    return Inputs(
-        observation=torch.randn(batch, 4),
-        previous_action=None if first else torch.zeros(batch, dtype=torch.long),
-        return_to_go=torch.ones(batch),
-        timestep=0 if first else 1,
-    )
+    return window_of(SPACES, batch, 2).at(0 if first else 1)
 
 
 def warm_state(policy: SequencePolicy[Any], batch: int) -> Any:
@@ -80,23 +74,11 @@ def recompute_times(policy: SegmentPolicy, batch: int, positions: list[int]) -> 
     with torch.inference_mode():
         state = policy.initial_state(batch)
         for position in positions:
-            segment = random_window(batch, position + 1)
+            segment = window_of(SPACES, batch, position + 1)
             began = clock()
             policy(segment, state)
             times.append(clock() - began)
     return times
-
-
-def random_window(batch: int, length: int) -> Segment:
-    return Segment(
-        observation=torch.randn(batch, length, 4),
-        action=torch.randint(0, 4, (batch, length)),
-        return_to_go=torch.ones(batch, length),
-        reward=torch.zeros(batch, length),
-        terminated=torch.zeros(batch, length, dtype=torch.bool),
-        timestep=torch.arange(length).expand(batch, -1),
-        mask=torch.ones(batch, length, dtype=torch.bool),
-    )
 
 
 def state_bytes(policy: SequencePolicy[Any], steps: int) -> int:
@@ -105,7 +87,7 @@ def state_bytes(policy: SequencePolicy[Any], steps: int) -> int:
         state = policy.initial_state(1)
         for index in range(steps):
             _, state = policy.step(inputs(1, first=index == 0), state)
-    return sum(leaf.numel() * leaf.element_size() for leaf in tree_leaves(state))
+    return bytes_of(state)
 
 
 def acting(config: ModelConfig, repeats: int) -> Figures:
@@ -174,7 +156,7 @@ def training_step(config: ModelConfig, recompute: bool, batch: int = BATCH) -> C
     torch.manual_seed(0)
     policy = config.build(SPACES).train()
     optimizer = torch.optim.AdamW(policy.parameters(), lr=1e-4)
-    window = random_window(batch, SEGMENT * SEGMENTS)
+    window = window_of(SPACES, batch, SEGMENT * SEGMENTS)
 
     def step() -> None:
         output: Output = unroll(policy, window, recompute=recompute)

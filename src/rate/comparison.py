@@ -68,6 +68,10 @@ def window_of(spaces: Spaces, batch: int, length: int) -> Segment:
     )
 
 
+def bytes_of(state: Any) -> int:
+    return sum(leaf.numel() * leaf.element_size() for leaf in tree_leaves(state))
+
+
 class Walk:
     """One episode that goes on: asks a policy for action after action."""
 
@@ -105,12 +109,11 @@ def acting(config: RunConfig, repeats: int) -> Figures:
     late = Walk(policy, 1).on(LATE)
     times = [(early.seconds(window), late.seconds(window)) for _ in range(repeats)]
     many = Walk(policy, 100).on(window)
-    state_bytes = sum(leaf.numel() * leaf.element_size() for leaf in tree_leaves(late.state))
     return {
         "ms_per_step_batch_1": 1e3 * statistics.median(pair[0] for pair in times),
         "ms_per_step_batch_100": 1e3 * many.seconds(window),
         "late_over_early": statistics.median(pair[1] / pair[0] for pair in times),
-        "state_bytes_per_env": state_bytes,
+        "state_bytes_per_env": bytes_of(late.state),
         "parameters": policy.parameter_count(),
     }
 
