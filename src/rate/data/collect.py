@@ -54,6 +54,8 @@ def collect(
     """Run the expert and store its episodes; `on_episode(done, total)` is called after each."""
     if request.episodes <= 0:
         raise ConfigError(f"episodes must be positive, got {request.episodes}")
+    if spec.expert is None:
+        raise ConfigError(f"nobody demonstrates {spec.name}; train on data of your own: --data PATH")
     request = replace(request, kwargs=expert_options(spec, request.kwargs))
     writer = StoreWriter(
         path,

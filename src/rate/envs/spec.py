@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
 from rate.registry import Registry
+from rate.seeding import Purpose, episode_seeds
 from rate.types import Array, Spaces, Trajectory, Tree
+
+Player: TypeAlias = Callable[[Tree, Any], Any]
+"""Who plays one episode: (observation, the action before it or None) -> action."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +55,8 @@ class EvalCase:
     name: str
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the environment."""
-    target_return: float
+    target_return: float | None
+    """None where nothing is known of it: the configuration of the run must name one."""
     max_steps: int
     """Episodes are cut here even if the environment does not end them."""
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -60,12 +65,28 @@ class EvalCase:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectRequest:
-    """What a behaviour policy is asked for. The episodes are a function of this value alone."""
+    """What a behaviour policy is asked for. The episodes are a function of this value alone.
+
+    Episode i is the same whichever part is asked for, so that parts may be collected apart and put together.
+    """
 
     episodes: int
+    """Of the whole data set."""
     seed: int
     kwargs: Mapping[str, Any]
     """Options of the environment's expert (documented by each environment)."""
+    part: range | None = None
+    """The episodes that are asked for; None: all."""
+
+    @property
+    def indices(self) -> range:
+        """The episodes that are asked for."""
+        return range(self.episodes) if self.part is None else self.part
+
+    @property
+    def seeds(self) -> NDArray[np.int64]:
+        """Their seeds."""
+        return episode_seeds(Purpose.COLLECT, self.seed, len(self.indices), self.indices.start)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +98,12 @@ class EnvSpec:
     make: Callable[..., gym.Env[Any, Any]]
     make_batch: Callable[..., BatchEnv]
     """make_batch(**kwargs): the batched form; its batch size is the number of seeds given to `reset`."""
-    expert: Callable[[CollectRequest], Iterator[Trajectory]]
-    expert_defaults: Mapping[str, Any]
+    expert: Callable[[CollectRequest], Iterator[Trajectory]] | None
+    """None where nobody demonstrates it: a user's own environment, of which there is data or none."""
+    expert_defaults: Mapping[str, Any] = field(default_factory=dict)
     """Every option that the expert takes, with its default."""
+    player: Callable[..., Player] | None = None
+    """player(env, rng, **options of the expert): the expert for one episode of an environment that was reset."""
     case: Callable[..., EvalCase]
     """case(**kwargs) -> the evaluation case for these environment arguments."""
     success: Callable[[float], bool] | None

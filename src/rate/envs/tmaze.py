@@ -8,17 +8,16 @@ is the same alone, in any batch and in any order. `import rate` also makes it `g
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from rate.envs.spec import ENVS, BatchStep, CollectRequest, EnvSpec, EvalCase
+from rate.envs.spec import ENVS, BatchStep, CollectRequest, EnvSpec, EvalCase, Player
 from rate.errors import ConfigError
 from rate.registry import check_names
-from rate.seeding import Purpose, episode_seeds
 from rate.types import Array, Spaces, Trajectory, tree_map
 
 RIGHT, UP, LEFT, DOWN = range(4)
@@ -262,9 +261,10 @@ def oracle_options(given: Mapping[str, Any]) -> OracleOptions:
 def oracle(request: CollectRequest) -> Iterator[Trajectory]:
     """Episodes of an oracle that knows the clue; `OracleOptions` says which. Bad options fail at the call."""
     options = oracle_options(request.kwargs)
-    seeds = episode_seeds(Purpose.COLLECT, request.seed, request.episodes)
+    seeds = replace(request, part=None).seeds
     turns = np.where(_losers(seeds, options), -1, 1) * clue_of(seeds)
-    return _episodes(seeds, _corridors(seeds, options), turns)
+    asked = slice(request.indices.start, request.indices.stop)
+    return _episodes(seeds[asked], _corridors(seeds, options)[asked], turns[asked])
 
 
 def _corridors(seeds: NDArray[np.int64], options: OracleOptions) -> NDArray[np.int64]:
@@ -320,6 +320,20 @@ def _trajectory(observations: Array, turn: int, reward: bool, seed: int) -> Traj
     )
 
 
+def player(env: gym.Env[Any, Any], rng: np.random.Generator, loss_fraction: float = 0.0, **_: Any) -> Player:
+    """The oracle for one episode, which it sees through the observations alone."""
+    loses = rng.random() < loss_fraction
+    turn = UP
+
+    def act(observation: Array, previous: Any) -> int:
+        nonlocal turn
+        if previous is None:
+            turn = UP if (observation[CLUE] > 0) != loses else DOWN
+        return turn if observation[FLAG] else RIGHT
+
+    return act
+
+
 # ---------------------------------------------------------------------------------------------------- registry
 
 
@@ -349,6 +363,7 @@ ENVS.add(
         make_batch=TMazeBatch,
         expert=oracle,
         expert_defaults=asdict(OracleOptions()),
+        player=player,
         case=case,
         success=success,
         oracle={"clue": gym.spaces.Box(-1.0, 1.0, (), np.float32)},

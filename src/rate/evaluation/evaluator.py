@@ -89,6 +89,14 @@ def _case(spec: EnvSpec, options: dict[str, Any]) -> EvalCase:
     return spec.case(**options)
 
 
+def target_of(case: EvalCase, config: EvalConfig) -> float:
+    """The return to ask for: the configuration's, or that of the case."""
+    target = case.target_return if config.target_return is None else config.target_return
+    if target is None:
+        raise ConfigError(f"the case {case.name!r} names no return to ask for; give eval.target_return")
+    return target
+
+
 @dataclass(frozen=True, kw_only=True)
 class Evaluator:
     """Judges a policy in one environment."""
@@ -105,7 +113,7 @@ class Evaluator:
     ) -> CaseResult:
         """Evaluate one case. The random state of the caller is left as it was."""
         config, began = self.config, time.perf_counter()
-        target = case.target_return if config.target_return is None else config.target_return
+        target = target_of(case, config)
         was_training = policy.training
         actor = Actor(policy, target_return=target, return_scale=self.return_scale, sample=config.sample)
         seeds = episode_seeds(self.purpose, config.seed, config.episodes)

@@ -12,7 +12,7 @@ import torch
 from rate.config import RunConfig, check_seed, config_from_json
 from rate.envs import ENVS
 from rate.envs.spec import EvalCase
-from rate.evaluation.evaluator import CaseResult, EvalConfig, Evaluator, OnStep, cases_of
+from rate.evaluation.evaluator import CaseResult, EvalConfig, Evaluator, OnStep, cases_of, target_of
 from rate.models import SequencePolicy
 from rate.models.actor import Actor
 from rate.serial import to_dict
@@ -107,7 +107,7 @@ class Run:
 
     def _is_done(self, run: RunDir, case: EvalCase, config: EvalConfig) -> bool:
         """Whether one evaluation of this checkpoint holds these episodes; older records tell less of how."""
-        target = case.target_return if config.target_return is None else config.target_return
+        target = target_of(case, config)
         what = {"case": case.name, "checkpoint": self.checkpoint, "step": self.step}
         how = {"seed": config.seed, "target_return": to_dict(target), "sample": config.sample}
         return any(
