@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rate import comparison
+from rate import bench_reading, comparison
 from rate.comparison import Figures, bytes_of, clock, window_of
 from rate.models import MODELS, ModelConfig, RateConfig, SequencePolicy, unroll
 from rate.models.segment import SegmentPolicy
@@ -247,6 +247,7 @@ def _parts(threads: int, states: Mapping[int, Any], repeats: int) -> list[tuple[
         (threads, "training_rate_recompute", lambda: _training_in_child("rate", threads, few, recompute=True)),
         (threads, "training_dt", lambda: _training_in_child("dt", threads, few)),
         (threads, "tmaze_env_steps_per_second", environment_steps),
+        *((threads, f"reading_{name}", partial(bench_reading.reading, name, few)) for name in bench_reading.LAYOUTS),
         (threads, "mamba_scan", lambda: comparison.scan(few)),
         *((threads, f"model {name}", partial(comparison.measure, name, repeats)) for name in comparison.configs()),
     ]

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from rate.config import RunConfig
-from rate.envs import ENVS
+from rate.envs.own import find_env
 from rate.envs.spec import spaces_of
 from rate.experiment.experiment import with_oracle
 from rate.models import MODELS, SequencePolicy, unroll
@@ -42,7 +42,7 @@ def configs() -> dict[str, RunConfig]:
 
 
 def spaces_for(config: RunConfig) -> Spaces:
-    return with_oracle(config, spaces_of(ENVS.get(config.env.name)))
+    return with_oracle(config, spaces_of(find_env(config.env.name)))
 
 
 def learner(config: RunConfig) -> tuple[SequencePolicy[Any], Objective]:

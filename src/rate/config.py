@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rate.data.windows import DataConfig
-from rate.envs import ENVS
+from rate.envs.own import find_env
 from rate.errors import CheckpointError, ConfigError, RateError
 from rate.evaluation.evaluator import EvalConfig, cases_of
 from rate.models import MODELS, ModelConfig
@@ -33,6 +33,7 @@ class EnvConfig:
     """The environment that a run is about."""
 
     name: str
+    """A registered name, a Gymnasium id, or module:factory; empty: there is only data."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,10 @@ class RunConfig:
         check_seed("eval.seed", self.eval.seed)
         MODELS.get(self.model.name)
         OBJECTIVES.get(self.objective.name)
-        cases_of(ENVS.get(self.env.name), self.eval.cases)
+        if self.env.name:
+            cases_of(find_env(self.env.name), (*self.eval.cases, *self.train.evaluate_cases))
+        elif not self.data.path or self.train.evaluate_every:
+            raise ConfigError("env.name is empty: without an environment set data.path, and train.evaluate_every to 0")
         self.model.check_window(self.train.window)
 
 

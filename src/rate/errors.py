@@ -31,6 +31,10 @@ class MissingExtraError(RateError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed; install it with: pip install 'rate-rl[{extra}]'")
+        self._names = package, extra
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        return MissingExtraError, self._names  # its message alone would not make it again in another process
 
 
 class DivergedError(RateError):

@@ -64,21 +64,23 @@ def _value(hint: Any, data: Any, resolve: Resolve) -> Any:
     return data
 
 
-def write_atomically(path: Path, content: bytes | str) -> None:
-    """Write a file beside its place and move it there."""
+def write_atomically(path: Path, content: bytes | str, sync: bool = True) -> None:
+    """Write a file beside its place and move it there; `sync`: so that it survives a power cut."""
     temporary = path.with_name(f".{path.name}.tmp")
     payload = content.encode() if isinstance(content, str) else content
     try:
         with open(temporary, "wb") as file:
             file.write(payload)
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
-    _sync_directory(path.parent)
+    if sync:
+        _sync_directory(path.parent)
 
 
 def _sync_directory(path: Path) -> None:
@@ -104,8 +106,8 @@ def disk_message(path: Path, reason: OSError, doing: str = "write") -> str:
     return f"cannot {doing} {path}: {advice}"
 
 
-def write_json(path: Path, value: Any) -> None:
-    write_atomically(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+def write_json(path: Path, value: Any, sync: bool = True) -> None:
+    write_atomically(path, json.dumps(value, indent=2, allow_nan=False) + "\n", sync)
 
 
 def read_json(path: Path, error: type[RateError] = CheckpointError) -> Any:

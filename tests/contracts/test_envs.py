@@ -22,10 +22,15 @@ from rate.types import Array, Trajectory, Tree, tree_leaves, tree_map
 
 STEPS = 300
 """Episodes are followed to their end or this far."""
+SHORT = 110
+"""As far as this where only equality is at stake: there are many environments, and most end before."""
 SEEDS = np.array([11, 2**30 + 6, 0, 7, 2**31 - 1], dtype=np.int64)
 
 REPLAY: Mapping[str, Callable[[Trajectory], Mapping[str, Any]]] = {"tmaze": lambda item: {"length": len(item) + 1}}
 """Arguments of the environment that an episode of the default expert was played in, where they vary by episode."""
+
+HARMLESS = ("is different from the unwrapped version", "recommend using a symmetric and normalized space")
+"""Remarks of Gymnasium's checker on what is meant to be so: wrapped environments, and torques in their own unit."""
 
 Record = list[tuple[Tree, float, bool, bool]]
 
@@ -53,6 +58,7 @@ def random_actions(space: gym.Space[Any], seed: int) -> Iterator[Any]:
 
 
 def single(spec: EnvSpec, case: EvalCase, seed: int) -> Record:
+    """An episode alone, in an environment of its own."""
     env = spec.make(**case.kwargs)
     try:
         return episode(env, case, seed)
@@ -63,20 +69,20 @@ def single(spec: EnvSpec, case: EvalCase, seed: int) -> Record:
 def episode(env: gym.Env[Any, Any], case: EvalCase, seed: int) -> Record:
     actions = random_actions(env.action_space, seed)
     record: Record = [(stack_trees([env.reset(seed=seed)[0]]), 0.0, False, False)]
-    while len(record) <= min(case.max_steps, STEPS) and not (record[-1][2] or record[-1][3]):
+    while len(record) <= min(case.max_steps, SHORT) and not (record[-1][2] or record[-1][3]):
         observation, reward, terminated, truncated, _ = env.step(next(actions))
         record.append((stack_trees([observation]), float(reward), terminated, truncated))
     return record
 
 
-def batched(spec: EnvSpec, case: EvalCase, seeds: Array, drop: bool) -> dict[int, Record]:
+def batched(spec: EnvSpec, case: EvalCase, seeds: Array, drop: bool, steps: int = SHORT) -> dict[int, Record]:
     """The same as `single`, all at once; `drop` leaves finished rows behind as the evaluator does."""
     batch, rows = spec.make_batch(**case.kwargs), np.arange(len(seeds))
     sources = [random_actions(batch.spaces.action, int(seed)) for seed in seeds]
     first = batch.reset(seeds)
     records: list[Record] = [[(take(first, row), 0.0, False, False)] for row in range(len(seeds))]
     live = np.ones(len(seeds), bool)
-    for _ in range(min(case.max_steps, STEPS)):
+    for _ in range(min(case.max_steps, steps)):
         answer = batch.step(np.array([next(sources[row]) for row in rows]))
         for at, row in enumerate(rows):
             if live[row]:
@@ -128,11 +134,11 @@ def test_gymnasium_checker_is_content(spec: EnvSpec, case: EvalCase) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         check_env(spec.make(**case.kwargs), skip_render_check=True)
-    assert [str(warning.message) for warning in caught] == []
+    remarks = [str(warning.message) for warning in caught]
+    assert [remark for remark in remarks if not any(text in remark for text in HARMLESS)] == []
 
 
-@pytest.mark.parametrize("shuffle", range(3))
-@pytest.mark.parametrize("drop", [False, True])
+@pytest.mark.parametrize(("shuffle", "drop"), [(0, True), (1, False), (2, True)])
 def test_an_episode_is_the_same_alone_and_in_any_batch(spec: EnvSpec, case: EvalCase, shuffle: int, drop: bool) -> None:
     order: NDArray[np.int64] = np.random.default_rng(shuffle).permutation(SEEDS)
     records = batched(spec, case, order[: len(order) - shuffle], drop)
@@ -140,7 +146,7 @@ def test_an_episode_is_the_same_alone_and_in_any_batch(spec: EnvSpec, case: Eval
         assert_same(record, single(spec, case, seed))
 
 
-@pytest.mark.parametrize("shuffle", range(3))
+@pytest.mark.parametrize("shuffle", range(2))
 def test_an_episode_does_not_remember_the_one_before(spec: EnvSpec, case: EvalCase, shuffle: int) -> None:
     env = spec.make(**case.kwargs)
     for seed in np.random.default_rng(shuffle).permutation(SEEDS):
@@ -155,17 +161,20 @@ def test_seeds_give_different_episodes(spec: EnvSpec, case: EvalCase) -> None:
 
 
 def first_observations(spec: EnvSpec, case: EvalCase, seed: int) -> Tree:
-    """Under the same actions for every seed."""
+    """Of ten steps, under the same actions for every seed."""
     env = spec.make(**case.kwargs)
     env.action_space.seed(0)
-    start = env.reset(seed=seed)[0]
-    answer = env.step(env.action_space.sample())[0]
+    seen, over = [env.reset(seed=seed)[0]], False
+    while len(seen) <= 10 and not over:
+        observation, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        seen.append(observation)
+        over = terminated or truncated
     env.close()
-    return stack_trees([start]), stack_trees([answer])
+    return stack_trees(seen)
 
 
 def test_expert_is_reproducible_and_replays_exactly(spec: EnvSpec, case: EvalCase) -> None:
-    once, again = expert(spec, 6, seed=1), expert(spec, 6, seed=1)
+    once, again = expert(spec, 3, seed=1), expert(spec, 3, seed=1)
     for item, other in zip(once, again, strict=True):
         assert item.seed == other.seed
         assert_same_tree(
@@ -199,10 +208,20 @@ def test_expert_episodes_have_minaris_layout(spec: EnvSpec) -> None:
 
 
 def test_expert_beats_random(spec: EnvSpec, case: EvalCase) -> None:
-    records = batched(spec, case, np.arange(20), drop=True)
+    records = batched(spec, case, np.arange(10), drop=True, steps=STEPS)
     random = [sum(step[1] for step in record) for record in records.values()]
-    skilled = [float(item.rewards.sum()) for item in expert(spec, 20)]
+    skilled = [float(item.rewards.sum()) for item in expert(spec, 10)]
     assert np.mean(skilled) > np.mean(random) + np.std(random) / np.sqrt(len(random))
+
+
+def test_the_cue_decides_the_last_action(spec: EnvSpec) -> None:
+    if spec.cue:
+        last: dict[float, set[Any]] = {}
+        for item in expert(spec, 20):
+            last.setdefault(float(item.infos[spec.cue][0]), set()).add(item.actions[-1].item())
+        assert len(last) > 1
+        assert all(len(actions) == 1 for actions in last.values())
+        assert set(spec.cue_options) <= set(spec.expert_defaults)
 
 
 def test_expert_names_its_options(spec: EnvSpec) -> None:

@@ -2,6 +2,7 @@
 
 `python` and `console` blocks run as written, in page order and in one directory per page. `bash` blocks are for what
 takes long: their `rate` lines must parse and their `make` targets must exist; those of the README also run, made small.
+A `python` block whose first line is a comment with the name of a file is saved as that file, too.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import pytest
 import torch
 
 import rate
-from rate.cli import commands, probe, suite
+from rate.cli import commands, data, play, probe, suite
 from rate.cli.main import build, main
 from rate.cli.train import read_arguments
 from rate.envs import ENVS
@@ -37,7 +38,8 @@ RUN = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [*RUN, *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
 LANGUAGES = {"python", "console", "bash", "text", "layers"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
-COMMANDS = ("list_names", "collect", "data_info", "data_export", "evaluate", "report", "doctor", "bench")
+COMMANDS = ("list_names", "collect", "evaluate", "report", "doctor", "bench")
+DATA_COMMANDS = ("info", "check", "import_file", "export")
 
 EXAMPLES: dict[str, Callable[[], list[str]]] = {
     "quickstart.py": lambda: ["--out", "runs/quick", *tiny(), "--eval.cases", "length=9"],
@@ -89,12 +91,15 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RATE_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    monkeypatch.syspath_prepend(tmp_path)  # as for a script that is started there
     for registry in (ENVS, MODELS, CONFIG_CLASSES, RECIPES, SUITES, VALVES):
         monkeypatch.setattr(registry, "_values", dict(registry._values))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield tmp_path
     torch.set_num_threads(threads)
+    for name in [path.stem for path in tmp_path.glob("*.py")]:
+        sys.modules.pop(name, None)
 
 
 def tiny() -> list[str]:
@@ -133,6 +138,8 @@ def test_python_and_console_blocks_run(page: Path, workplace: Path, monkeypatch:
     monkeypatch.setitem(sys.modules, module.__name__, module)
     for block in blocks(page):
         if block.language == "python":
+            if saved := re.match(r"# (\w+\.py)\n", block.text):
+                (workplace / saved[1]).write_text(block.text)
             source = "\n" * block.line + block.text
             exec(compile(source, name_of(page), "exec"), module.__dict__)
         if block.language == "console":
@@ -148,6 +155,9 @@ def test_long_commands_parse(page: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     for name in COMMANDS:
         real = getattr(commands, name)
         monkeypatch.setattr(commands, name, silent(real, called))
+    for name in DATA_COMMANDS:
+        monkeypatch.setattr(data, name, silent(getattr(data, name), called))
+    monkeypatch.setattr(play, "play", silent(play.play, called))
     monkeypatch.setattr(probe, "probe", silent(probe.probe, called))
     monkeypatch.setattr(suite, "suite", silent(suite.suite, called))
     for words in commands_in(page):
@@ -155,7 +165,7 @@ def test_long_commands_parse(page: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             called.clear()
             assert main(words) == 0 and len(called) == 1, words
         elif words[1].startswith("-"):
-            assert {"--out", "--resume"} <= set(words), words
+            assert {"--out", "--resume"} <= set(words) or "--data" in words, words
         else:
             read_arguments(words[1:])
 

@@ -22,17 +22,34 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 def test_info_for_people(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "info", str(data)]) == 0
-    lines = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
+    said = capsys.readouterr().out
+    lines = dict(line.split(": ", 1) for line in said.splitlines() if ": " in line)
     assert lines["episodes"] == "40" and lines["environment"] == "tmaze"
     assert lines["length"].startswith("2 to 8, mean ") and lines["return"] == "1 to 1, mean 1"
     assert lines["action space"] == "Discrete(4)" and "length=9" in lines["options"]
     assert lines["dropped infos"] == "none"
+    returns, lengths, actions = (part.splitlines() for part in said.split("\n\n")[1:])
+    assert returns == ["returns", f"  1 | {'#' * 40} 40"] and lengths[0] == "lengths" and actions[0] == "actions"
+    assert [line.split(" | ")[0].strip() for line in lengths[1:]] == ["2", "3", "4", "5", "6", "7", "8"]
+    assert sum(int(line.split()[-1]) for line in actions[1:]) == int(lines["steps"])
 
 
 def test_info_for_scripts(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "info", str(data), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["episodes"] == 40 and facts["length"]["max"] == 8 and facts["options"]["length"] == 9
+    assert (
+        facts["histograms"]["returns"] == {"1": 40} and sum(facts["histograms"]["actions"].values()) == facts["steps"]
+    )
+
+
+def test_check_of_good_data(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "check", str(data), "--env", "tmaze"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("note: every episode returns 1; to ask for a return has no effect")
+    assert said[-1].startswith("nothing would break training on the 40 episodes")
+    assert main(["data", "check", str(data), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["breaks"] == []
 
 
 def test_export_and_back(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rate import bench
+from rate import bench, bench_reading
 from rate.models import RateConfig
 
 
@@ -57,6 +57,14 @@ def test_training_is_measured(recompute: bool, monkeypatch: pytest.MonkeyPatch) 
     assert figures["seconds_per_step"] > 0 and figures["peak_mib"] > 50
 
 
+def test_reading_is_a_share_of_a_training_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_reading, "EPISODES", 70)
+    for layout in bench_reading.LAYOUTS:
+        figures = bench_reading.reading(layout, 1)
+        assert 0 < figures["ms_per_batch"] < figures["training_step_ms"]
+        assert math.isclose(figures["over_training_step"], figures["ms_per_batch"] / figures["training_step_ms"])
+
+
 def test_everything_is_json_and_threads_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
@@ -65,6 +73,7 @@ def test_everything_is_json_and_threads_are_restored(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(bench, "_training_in_child", child)
     monkeypatch.setattr(bench, "environment_steps", lambda: 1.0)
+    monkeypatch.setattr(bench_reading, "reading", lambda layout, repeats: {"over_training_step": 0.01})
     before, seen = torch.get_num_threads(), []
     figures = bench.run_bench(quick=True, on_progress=lambda done, total, what: seen.append(what))
     assert torch.get_num_threads() == before

@@ -27,7 +27,7 @@ LAYERS = [
     {"recipes"},
     {"reports"},
     {"rate"},  # the face of the library: what `import rate` gives
-    {"bench", "comparison"},
+    {"bench", "bench_reading", "comparison"},
     {"cli"},
     {"__main__"},
 ]

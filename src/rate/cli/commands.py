@@ -5,7 +5,9 @@ A command puts library calls together and prints; it decides nothing.
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,15 +18,16 @@ from rich.table import Table
 from rate.cli.console import OUT, bar, note
 from rate.cli.parse import set_threads
 from rate.config import check_seed
-from rate.data.collect import collect as collect_data
-from rate.data.minari import export_minari
 from rate.data.open import open_data
+from rate.data.store import TrajectoryStore
 from rate.data.windows import parse_options
 from rate.envs import ENVS
-from rate.envs.spec import CollectRequest
+from rate.envs.own import find_env
+from rate.envs.spec import CollectRequest, EnvSpec
 from rate.errors import ConfigError
 from rate.evaluation.evaluator import CaseResult
-from rate.experiment import Run, collect_once, data_root
+from rate.evaluation.held_out import HeldOut
+from rate.experiment import Run, collect_once, collect_to, data_root
 from rate.models import MODELS
 from rate.nn.memory import VALVES
 from rate.objectives import OBJECTIVES
@@ -71,79 +74,47 @@ def collect(
     episodes: int = 2000,
     seed: int = 0,
     set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
+    workers: int = 1,
     out: Path | None = None,
     json: bool = False,
 ) -> None:
-    """Collect a data set from an environment's expert.
+    """Collect a data set from an environment's expert; the same command goes on with one that was stopped.
 
     Args:
-        env: Environment, as `rate list envs` shows it.
+        env: Environment, as `rate list envs` shows it, or a pattern such as 'popgym/*' for one data set of each.
         episodes: How many.
         seed: Another seed gives other episodes.
         set: An option of the expert, as name=value; repeat for more.
+        workers: Processes that collect, which pays for slow experts; 0: one per core. The data is the same.
         out: Directory to make; by default one under $RATE_DATA or ./data, named after the request.
         json: Print JSON.
     """
     check_seed("--seed", seed)
-    spec = ENVS.get(env)
+    names = [env] if env in ENVS else fnmatch.filter(ENVS.names(), env) or [env]
+    if out is not None and len(names) > 1:
+        raise ConfigError(f"--out names one data set and {env!r} {len(names)} environments; leave --out away")
     request = CollectRequest(episodes=episodes, seed=seed, kwargs=parse_options(set))
-    with bar("collecting", episodes) as progress:
-        path = out or collect_once(spec, request, progress.on_episode)
-        store = collect_data(spec, request, path, progress.on_episode) if out else open_data(path, data_root())
+    rows = []
+    for name in names:
+        began = time.perf_counter()
+        path, store = _collected(find_env(name), request, workers, out)
+        row = {"path": str(path), "episodes": len(store), "steps": int(store.lengths.sum())}
+        rows.append({"environment": name, **row, "seconds": round(time.perf_counter() - began, 3)})
+        if not json:
+            told = "{environment}: {episodes} episodes, {steps} steps, {seconds:.1f} s, in {path}"
+            OUT.print(told.format_map(rows[-1]), markup=False)
     if json:
-        return print_json({"path": str(path), "episodes": len(store), "steps": int(store.lengths.sum())})
-    OUT.print(f"{len(store)} episodes, {int(store.lengths.sum())} steps in {path}")
+        print_json(rows if len(names) > 1 else rows[0])
 
 
-def data_info(path: tyro.conf.Positional[str], *, json: bool = False) -> None:
-    """Show what a data set holds.
-
-    Args:
-        path: Directory of a data set, a Minari directory, or minari:<id>.
-        json: Print JSON.
-    """
-    store = open_data(path, data_root())
-    facts = {
-        "path": str(store.path),
-        "environment": store.card.get("environment"),
-        "episodes": len(store),
-        "steps": int(store.lengths.sum()),
-        "length": _spread(store.lengths),
-        "return": _spread(store.returns),
-        "observation_space": str(store.spaces.observation),
-        "action_space": str(store.spaces.action),
-        "options": store.card.get("options"),
-        "dropped_infos": store.card.get("dropped_infos", []),
-        "shards": len(store.shards),
-    }
-    if json:
-        return print_json(facts)
-    for name, value in facts.items():
-        OUT.print(f"{name.replace('_', ' ')}: {_plain(value)}", markup=False)
-
-
-def _spread(values: Any) -> dict[str, float]:
-    return {"min": float(values.min()), "mean": float(values.mean()), "max": float(values.max())}
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, dict) and set(value) == {"min", "mean", "max"}:
-        return f"{value['min']:g} to {value['max']:g}, mean {value['mean']:.4g}"
-    if isinstance(value, (dict, list)):
-        items = [f"{key}={item}" for key, item in value.items()] if isinstance(value, dict) else value
-        return ", ".join(map(str, items)) or "none"
-    return str(value)
-
-
-def data_export(path: tyro.conf.Positional[str], dataset_id: tyro.conf.Positional[str]) -> None:
-    """Write a data set as a local Minari data set, without loss.
-
-    Args:
-        path: Directory of a data set.
-        dataset_id: Minari id, for example rate/tmaze/oracle-v0.
-    """
-    written = export_minari(open_data(path, data_root()), dataset_id)
-    OUT.print(f"{dataset_id} in {written}")
+def _collected(
+    spec: EnvSpec, request: CollectRequest, workers: int, out: Path | None
+) -> tuple[Path, TrajectoryStore]:
+    with bar(f"preparing {spec.name}") as progress:
+        if out is not None:
+            collect_to(spec, request, out, workers=workers, on_episode=progress.on_episode)
+        path = out or collect_once(spec, request, progress.on_episode, workers=workers)
+        return path, open_data(path, data_root())
 
 
 def evaluate(
@@ -155,12 +126,16 @@ def evaluate(
     checkpoint: str = "last",
     seed: int | None = None,
     target_return: float | None = None,
+    max_steps: int | None = None,
     skip_done: bool = False,
+    held_out: tyro.conf.FlagCreatePairsOff[bool] = False,
     device: str = "cpu",
     threads: int = 0,
     json: bool = False,
 ) -> None:
     """Evaluate a run and record every episode in it.
+
+    A run without an environment is judged by how well it predicts the actions of held-out episodes.
 
     Args:
         run: Run directory, or one checkpoint directory (then nothing is recorded).
@@ -170,14 +145,19 @@ def evaluate(
         checkpoint: last, best or step_N.
         seed: Seed of the episodes; None: as the run's configuration says.
         target_return: Return to ask for; None: the one that each case names.
+        max_steps: Episodes are cut here; None: as the run's configuration or the case says.
         skip_done: Skip cases of which this checkpoint has as many episodes recorded.
+        held_out: Instead of playing, tell the action error on the episodes that were held out of training.
         device: Where to run: auto, cpu, cuda, mps.
         threads: CPU threads; 0: as many as torch takes.
         json: Print JSON.
     """
     set_threads(threads)
     loaded = Run.load(run, checkpoint, device)
+    if held_out or not (loaded.config.env.name or set):
+        return _show_held_out(loaded.held_out(), json)
     asked: dict[str, Any] = {"episodes": episodes, "batch": batch, "seed": seed, "target_return": target_return}
+    asked["max_steps"] = max_steps
     chosen = replace(loaded.config.eval, **{name: value for name, value in asked.items() if value is not None})
     with bar("evaluating") as progress:
         results = loaded.evaluate(set, config=chosen, skip_done=skip_done, on_step=progress.on_env_step)
@@ -190,6 +170,15 @@ def evaluate(
         print_json([case_row(result) for result in results])
     elif results:
         OUT.print(case_table(results))
+
+
+def _show_held_out(found: HeldOut, json: bool) -> None:
+    total = found.total
+    if json:
+        return print_json({**asdict(total), "episodes": len(found.episodes)})
+    error = "" if total.absolute_error is None else f", mean absolute error {total.absolute_error:.4g}"
+    where = f"{len(found.episodes)} held-out episodes, {total.steps} steps"
+    OUT.print(f"{where}: loss {total.loss:.4g}, accuracy {total.accuracy:.4g}{error}", markup=False)
 
 
 def case_row(result: CaseResult) -> dict[str, Any]:

@@ -48,13 +48,17 @@ def _group(commands: Registry[Command], prog: str) -> Command:
 
 def build() -> Registry[Command]:
     from rate.cli import commands as c
+    from rate.cli import data as d
+    from rate.cli import play as v
     from rate.cli import probe as p
     from rate.cli import suite as s
     from rate.cli.train import train
 
     data: Registry[Command] = Registry("command of rate data")
-    data.add("info", _plain(c.data_info, "rate data info"))
-    data.add("export", _plain(c.data_export, "rate data export"))
+    inner: dict[str, Callable[..., int | None]] = {"info": d.info, "check": d.check}
+    inner |= {"import": d.import_file, "export": d.export}
+    for name, function in inner.items():
+        data.add(name, _plain(function, f"rate data {name}"))
     table: Registry[Command] = Registry("command")
     table.add("data", _group(data, "rate data"))
     table.add("train", train)
@@ -65,7 +69,7 @@ def build() -> Registry[Command]:
         "report": c.report,
         "suite": s.suite,
     }
-    named |= {"probe": p.probe, "bench": c.bench, "doctor": c.doctor}
+    named |= {"play": v.play, "probe": p.probe, "bench": c.bench, "doctor": c.doctor}
     for name, function in named.items():
         table.add(name, _plain(function, f"rate {name}"))
     return table
@@ -75,9 +79,10 @@ HELP = """usage: rate COMMAND ...
 
   list      environments, models, recipes, suites, valves, objectives
   collect   a data set from an environment's expert
-  data      info: what a data set holds; export: write it as a Minari data set
-  train     a recipe, edited by options; --resume goes on after any interruption
+  data      info, check: what a data set holds, and what is wrong with it; import, export: other formats
+  train     a recipe, or --data of your own, edited by options; --resume goes on after any interruption
   eval      a run, at any horizon: rate eval RUN --set length=1000000
+  play      one episode to look at: rate play ENV [--run RUN] --out episode.gif
   report    tables, figures and one page from runs
   probe     how a run keeps its memory: rate probe RUN --set length=900
   suite     train, evaluate and report many runs; start it again to go on

@@ -11,7 +11,7 @@ from rich.table import Table
 from rate.cli.commands import print_json
 from rate.cli.console import OUT, bar
 from rate.cli.parse import set_threads
-from rate.envs import ENVS
+from rate.envs.own import find_env
 from rate.errors import ConfigError
 from rate.evaluation.evaluator import OnStep
 from rate.evaluation.probes import Preservation, check_has_memory, probe_memory
@@ -67,7 +67,7 @@ def probe(
 def _measure(run: Run, text: str, episodes: int, on_step: OnStep) -> Preservation:
     config, data = replace(run.config.eval, episodes=episodes), run.config.data
     case = max(run.cases(text), key=lambda one: one.max_steps)
-    spec = ENVS.get(run.config.env.name)
+    spec = find_env(run.config.env.name)
     return probe_memory(
         run.policy, spec, case, config, return_scale=data.return_scale, oracle=data.oracle, on_step=on_step
     )

@@ -1,11 +1,12 @@
-"""`rate train`: a recipe, edited by options, trained in a run directory.
+"""`rate train`: a recipe, or data of your own, edited by options, trained in a run directory.
 
-The options are the fields of the recipe's configuration, so they differ from recipe to recipe.
+The options are the fields of the configuration, so they differ from recipe to recipe.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,23 @@ from pathlib import Path
 from rate.cli.console import OUT, bar, note
 from rate.cli.parse import parse, set_threads
 from rate.config import RunConfig, config_from_json, edit
+from rate.data.open import PREFIX, full_name, open_data
 from rate.errors import ConfigError
-from rate.experiment import train_run
+from rate.experiment import data_root, train_run
+from rate.models import MODELS
 from rate.objectives import OBJECTIVES
 from rate.recipes import RECIPES, recipe
+from rate.recipes.own import named_env, own
 from rate.training.run_dir import RunDir
 
-USAGE = "rate train RECIPE [--FIELD VALUE ...] [--objective NAME] [--out DIR] [--resume] [--threads N] [--json]"
+USAGE = (
+    "rate train RECIPE [--data DATA] [--FIELD VALUE ...] [--objective NAME] [--out DIR] [--resume] [--threads N] "
+    "[--json]\n       rate train --data DATA [--env ENV] [--model NAME] [--FIELD VALUE ...] [the same options]"
+)
+WITHOUT_RECIPE = """
+--data   data of your own: a directory, or the id of a Minari data set on this disk
+--env    where to evaluate: a registered name, a Gymnasium id, or module:factory; else the one that the data names
+--model  as `rate list models` shows it; by default rate"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +47,8 @@ class TrainArguments:
 def train(args: Sequence[str]) -> None:
     """Train a recipe, for example: rate train tmaze/rate --model.memory-tokens 5 --seed 1."""
     if not args or args[0] in ("-h", "--help"):
-        OUT.print(
-            f"usage: {USAGE}\n\nrecipes: {', '.join(RECIPES.names())}\n\nfields: rate train RECIPE --help", markup=False
-        )
+        recipes = f"recipes: {', '.join(RECIPES.names())}"
+        OUT.print(f"usage: {USAGE}\n{WITHOUT_RECIPE}\n\n{recipes}\n\nfields: rate train RECIPE --help", markup=False)
         return
     if {"-h", "--help"} & set(args):
         OUT.print(f"usage: {USAGE}\n", markup=False)
@@ -66,21 +76,45 @@ def read_arguments(args: Sequence[str]) -> TrainArguments:
     """Options of the command are taken out; the rest edits the configuration."""
     rest = list(args)
     out, threads, objective = _take(rest, "--out"), _take(rest, "--threads"), _take(rest, "--objective")
+    data, env, model = _take(rest, "--data"), _take(rest, "--env"), _take(rest, "--model")
     resume, as_json = _flag(rest, "--resume"), _flag(rest, "--json")
     named = bool(rest) and not rest[0].startswith("-")
+    if (env or model) and (named or not data):
+        given = "--env" if env else "--model"
+        raise ConfigError(f"{given} goes with --data and without a recipe; a recipe has both, see rate list recipes")
+    name = rest.pop(0) if named else ""
     if named:
-        name = rest.pop(0)
-        default = recipe(name)
+        default = edit(recipe(name), {"data.path": full_name(data)} if data else {})
+    elif data:
+        default = own_config(full_name(data), env, model or "rate")
     elif out and resume:
         started = RunDir.open(Path(out))
-        name, default = "", config_from_json(started.read_config(), started.config)
+        default = config_from_json(started.read_config(), started.config)
     else:
-        raise ConfigError(f"which recipe? usage: {USAGE}")
+        raise ConfigError(f"which recipe, or which --data? usage: {USAGE}")
     if objective is not None:  # another class with other fields, so it is chosen before they are read
         default = edit(default, {"objective": OBJECTIVES.get(objective)(name=objective)})
     config = parse(RunConfig, rest, f"rate train {name}".strip(), default=default)
-    where = Path(out) if out else Path("runs") / config.env.name / f"{config.model.name}-seed{config.seed}"
+    where = Path(out) if out else Path("runs") / slug(config) / f"{config.model.name}-seed{config.seed}"
     return TrainArguments(config=config, out=where, resume=resume, threads=_number(threads), json=as_json)
+
+
+def own_config(source: str, env: str | None, model: str) -> RunConfig:
+    """The recipe for one's own data; the environment is the given one, else the one that the data names."""
+    MODELS.get(model)  # said before anything else
+    store = open_data(source, data_root())
+    if env is None:
+        env, reason = named_env(store)
+        if reason:
+            note(f"{reason}; training without an environment")
+    return own(store, source, env, model)
+
+
+def slug(config: RunConfig) -> str:
+    """A path for the runs of an environment, or of data without one, that stays below its directory."""
+    name = config.env.name or config.data.path.removeprefix(PREFIX)
+    parts = (re.sub(r"[^A-Za-z0-9_.-]+", "-", part).strip("-.") for part in name.split("/"))
+    return "/".join(part for part in parts if part) or "own"
 
 
 def _number(text: str | None) -> int:

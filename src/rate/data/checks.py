@@ -10,11 +10,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rate.data.columns import Form, pack, space_columns, space_form
+from rate.data.columns import Form, chunks, pack, space_columns, space_form
 from rate.errors import DataError
-from rate.types import Array, Spaces, Trajectory
-
-CHUNK_ROWS = 1 << 14
+from rate.types import Array, Spaces, Trajectory, Tree
 
 
 def row_layout(space: gym.Space[Any]) -> tuple[np.dtype[Any], tuple[int, ...]]:
@@ -69,6 +67,19 @@ def _info_columns(trajectory: Trajectory, infos: Form) -> dict[str, Array]:
     return columns
 
 
+def conform(tree: Tree, space: gym.Space[Any], *, round_floats: bool = False) -> Tree:
+    """Give the leaves the dtypes of their spaces where no value changes by it, or only by the rounding of floats."""
+    if isinstance(space, gym.spaces.Dict):
+        return {key: conform(tree[key], part, round_floats=round_floats) for key, part in space.spaces.items()}
+    if isinstance(space, gym.spaces.Tuple):
+        pairs = zip(tree, space.spaces, strict=True)
+        return tuple(conform(leaf, part, round_floats=round_floats) for leaf, part in pairs)
+    values, dtype = np.asarray(tree), row_layout(space)[0]
+    rounds = round_floats and values.dtype.kind == dtype.kind == "f"
+    changed = values.astype(dtype)
+    return changed if rounds or np.array_equal(changed, values) else values
+
+
 def check_rewards(rewards: Any, steps: int) -> Array:
     if not isinstance(rewards, np.ndarray) or rewards.dtype.kind not in "fiu":
         raise DataError("rewards are not an array of numbers; use float32")
@@ -92,8 +103,7 @@ def _narrower_text(dtype: np.dtype[Any], expected: np.dtype[Any]) -> bool:
 
 def check_values(name: str, rows: Array, space: gym.Space[Any]) -> None:
     """Finite numbers and existing classes. The bounds of a Box are not enforced: simulators overstep them."""
-    for start in range(0, len(rows), CHUNK_ROWS):
-        part = rows[start : start + CHUNK_ROWS]
+    for part in chunks(rows):
         check_finite(name, part)
         if isinstance(space, (gym.spaces.Discrete, gym.spaces.MultiDiscrete)):
             _check_classes(name, part, space)

@@ -5,9 +5,10 @@ A tree {"a": x, "b": (y, z)} under the prefix `p` has the columns `p.a`, `p.b.0`
 
 from __future__ import annotations
 
+import mmap
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ Form = Any
 """The form of a tree as JSON: null for a leaf, {"dict": [[key, form], ...]} or {"tuple": [form, ...]}."""
 
 CRC_CHUNK = 1 << 22
+CHUNK_BYTES = 1 << 23
 
 
 def tree_form(tree: Tree) -> Form:
@@ -91,6 +93,31 @@ def unpack(form: Form, prefix: str, column: Callable[[str], Any]) -> Tree:
     return tuple(unpack(part, f"{prefix}.{index}", column) for index, part in enumerate(form["tuple"]))
 
 
+def map_of(column: Array) -> mmap.mmap | None:
+    """The memory map that an array is a view of."""
+    base: Any = column
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if isinstance(base, mmap.mmap) else None
+
+
+def release(maps: Iterable[mmap.mmap | None]) -> None:
+    """Give the pages of memory maps back, where the system can: what was read once no longer counts as used memory."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        for pages in maps:
+            if pages is not None:
+                pages.madvise(mmap.MADV_DONTNEED)
+
+
+def chunks(column: Array) -> Iterator[Array]:
+    """A column piece by piece; no more than a piece of it is in memory."""
+    rows = max(1, CHUNK_BYTES // max(1, column[:1].nbytes))
+    for start in range(0, len(column), rows):
+        yield column[start : start + rows]
+        if len(column) > rows:
+            release([map_of(column)])
+
+
 class ColumnFile:
     """A `.npy` file of unknown length; NumPy pads its header so that the length can be filled in at the end."""
 
@@ -109,13 +136,14 @@ class ColumnFile:
         self._file.write(np.ascontiguousarray(rows, dtype=self.dtype).tobytes())
         self.rows += len(rows)
 
-    def finish(self) -> None:
+    def finish(self, sync: bool) -> None:
         self._file.seek(0)
         self._write_header()
         if self._file.tell() != self._header_size:
             raise RuntimeError("this version of NumPy writes .npy headers of varying size")
         self._file.flush()
-        os.fsync(self._file.fileno())
+        if sync:
+            os.fsync(self._file.fileno())
         self._file.close()
 
     def abandon(self) -> None:

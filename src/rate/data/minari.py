@@ -19,7 +19,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rate.data.checks import row_layout
+from rate.data.checks import conform
 from rate.data.columns import disk_errors, space_form
 from rate.data.spaces import spaces_from_json, spaces_to_json
 from rate.data.store import StoreWriter, TrajectoryStore, is_store
@@ -135,8 +135,8 @@ def _trajectories(data: Any, spaces: Spaces, source: str, dropped: set[str]) -> 
 def _trajectory(episode: Mapping[str, Any], metadata: Mapping[str, Any], spaces: Spaces) -> Trajectory:
     seed = metadata.get("seed")
     return Trajectory(
-        observations=_conform(episode["observations"], spaces.observation),
-        actions=_conform(episode["actions"], spaces.action),
+        observations=conform(episode["observations"], spaces.observation),
+        actions=conform(episode["actions"], spaces.action),
         rewards=episode["rewards"],
         terminations=episode["terminations"].astype(bool),
         truncations=episode["truncations"].astype(bool),
@@ -154,17 +154,6 @@ def _storable_infos(trajectory: Trajectory) -> set[str]:
         return all(leaves)
 
     return {name for name, tree in trajectory.infos.items() if fits(tree)}
-
-
-def _conform(tree: Tree, space: gym.Space[Any]) -> Tree:
-    """Give the leaves the dtypes of their spaces where no value changes by it."""
-    if isinstance(space, gym.spaces.Dict):
-        return {key: _conform(tree[key], part) for key, part in space.spaces.items()}
-    if isinstance(space, gym.spaces.Tuple):
-        return tuple(_conform(leaf, part) for leaf, part in zip(tree, space.spaces, strict=True))
-    values = np.asarray(tree)
-    changed = values.astype(row_layout(space)[0])
-    return changed if np.array_equal(changed, values) else values
 
 
 def _info(tree: Tree) -> Tree:

@@ -1,4 +1,4 @@
-"""Opens whatever the user names as data: a store, a Minari directory or minari:<id>.
+"""Opens whatever the user names as data: a store, a Minari directory, minari:<id> or the id alone.
 
 Minari data is converted once into a store under the cache directory.
 """
@@ -14,17 +14,24 @@ from rate.data.store import TrajectoryStore, is_store
 from rate.errors import DataError
 
 PREFIX = "minari:"
+MINARI_ID = re.compile(r"(?:[\w-]+/)*[\w.-]+-v\d+")
 
 
 def open_data(source: str | Path, cache_dir: str | Path) -> TrajectoryStore:
     """Open a data set; DataError if the source is none."""
-    text = str(source)
+    text = full_name(str(source))
     if text.startswith(PREFIX):
         name = text.removeprefix(PREFIX)
         return load_minari(name, Path(cache_dir) / _cache_name(name))
     if not is_store(text) and data_directory(text) is not None:
         return load_minari(text, Path(cache_dir) / _cache_name(str(Path(text).resolve())))
     return TrajectoryStore.open(text)
+
+
+def full_name(source: str) -> str:
+    """The name of data with the prefix that the id of a Minari data set may be written without."""
+    bare = MINARI_ID.fullmatch(source) is not None and not Path(source).exists()
+    return f"{PREFIX}{source}" if bare else source
 
 
 def _cache_name(name: str) -> str:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rate.data.checks import check_finite, check_layout, check_values, leaf_spaces, row_layout
-from rate.data.columns import crc32, disk_errors, space_form, unpack
-from rate.data.returns import suffix_sums
+from rate.data.columns import chunks, crc32, disk_errors, map_of, release, space_form, unpack
+from rate.data.returns import ragged_suffix_sums
 from rate.data.spaces import spaces_from_json
 from rate.data.writer import CARD, FORMAT, VERSION, StoreWriter
 from rate.errors import DataError
@@ -27,6 +27,10 @@ from rate.types import Array, Spaces, Trajectory
 __all__ = ["Shard", "StoreWriter", "TrajectoryStore", "is_store"]
 
 AGAIN = "collect or convert it again"
+RESIDENT_BYTES = 1 << 26
+"""About as much of a data set is held in memory; one that is smaller is never given back."""
+AROUND = 1 << 21
+"""Where one page is read, the system maps its neighbours too: on Linux as much as a huge page."""
 
 
 def is_store(path: Path | str) -> bool:
@@ -63,6 +67,9 @@ class TrajectoryStore:
         """(episodes,) the first row of an episode in the step columns of its shard."""
         self.lengths: NDArray[np.int64] = np.concatenate([np.diff(shard.offsets) for shard in shards])
         self.seeds: NDArray[np.int64] = np.concatenate([shard.seeds for shard in shards])
+        columns = [column for shard in shards for column in shard.columns.values()]
+        self._maps = [map_of(column) for column in columns]
+        self._size, self._read = sum(column.nbytes for column in columns), 0
 
     @classmethod
     def open(cls, path: Path | str, check: bool = True) -> TrajectoryStore:
@@ -98,16 +105,37 @@ class TrajectoryStore:
         )
 
     def __iter__(self) -> Iterator[Trajectory]:
-        return (self[index] for index in range(len(self)))
+        total = int(self.lengths.sum())
+        for index, steps in enumerate(self.lengths.tolist()):
+            yield self[index]
+            self.count_read(self._size * steps // total)
 
-    def rewards(self, index: int) -> Array:
-        """The rewards of one episode, without the cost of the rest of it."""
-        return self.shards[int(self.shard_of[index])].rows("rewards", int(self.episode_in_shard[index]))
+    def count_read(self, size: int) -> None:
+        """Told about how many bytes were brought into memory; now and then all pages are given back."""
+        if self._size > RESIDENT_BYTES:
+            self._read += size
+            if self._read > RESIDENT_BYTES:
+                release(self._maps)
+                self._read = 0
+
+    def suffix_sums(self, ids: NDArray[np.int64], scale: float = 1.0, dtype: type = np.float64) -> Array:
+        """What is still earned from every step on, divided by `scale`, of some episodes one after the other."""
+        lengths = self.lengths[ids]
+        ends = np.cumsum(lengths)
+        sums: Array = np.empty(int(lengths.sum()), dtype=dtype)
+        for number, shard in enumerate(self.shards):
+            here = np.flatnonzero(self.shard_of[ids] == number)
+            rewards, to = shard.columns["rewards"], ends[here] - lengths[here]
+            ragged_suffix_sums(rewards, self.first_step[ids[here]], lengths[here], to, sums, scale)
+            self.count_read(rewards.nbytes)
+        return sums
 
     @cached_property
     def returns(self) -> NDArray[np.float64]:
         """(episodes,) undiscounted."""
-        return np.array([suffix_sums(self.rewards(index))[0] for index in range(len(self))], dtype=np.float64)
+        firsts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
+        returns: NDArray[np.float64] = self.suffix_sums(np.arange(len(self)))[firsts]
+        return returns
 
 
 def _read_card(root: Path) -> dict[str, Any]:
@@ -169,7 +197,8 @@ def _check_columns(columns: dict[str, Array], spaces: Spaces, steps: int, episod
             check_values(name, columns[name], space)
     check_layout("rewards", columns["rewards"], steps, columns["rewards"].dtype, ())
     if check:
-        check_finite("rewards", columns["rewards"])
+        for part in chunks(columns["rewards"]):
+            check_finite("rewards", part)
     for name in ("terminations", "truncations"):
         check_layout(name, columns[name], steps, np.dtype(bool), ())
     for name in columns.keys() - leaves.keys() - {"rewards", "terminations", "truncations"}:

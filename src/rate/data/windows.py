@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rate.data.checks import check_values
-from rate.data.columns import escaped, space_form, unpack
-from rate.data.returns import returns_to_go, suffix_sums
-from rate.data.store import TrajectoryStore
+from rate.data.columns import chunks, escaped, space_form, unpack
+from rate.data.returns import returns_to_go
+from rate.data.store import AROUND, TrajectoryStore
 from rate.errors import ConfigError, DataError
 from rate.types import Array, Segment
 
@@ -106,7 +106,8 @@ def check_oracle(store: TrajectoryStore, name: str, space: gym.Space[Any]) -> No
         column = shard.columns.get(f"infos.{escaped(name)}")
         if column is None:
             raise DataError(f"{store.path} does not hold {name!r} of its episodes; collect it with that information")
-        check_values(f"infos.{name}", column.astype(space.dtype), space)
+        for part in chunks(column):
+            check_values(f"infos.{name}", part.astype(space.dtype), space)
 
 
 def _check_excess(length: int, longest: int) -> None:
@@ -149,8 +150,7 @@ class Windows:
         self._steps = np.arange(length + lookahead)
         self._oracle, self._return_scale = f"infos.{escaped(oracle)}" if oracle else "", return_scale
         self._action_dtype = np.float32 if isinstance(store.spaces.action, gym.spaces.Box) else np.int64
-        columns = [(suffix_sums(store.rewards(int(i))) / return_scale).astype(np.float32) for i in self.ids]
-        self._return_to_go = np.concatenate(columns)
+        self._return_to_go = store.suffix_sums(self.ids, return_scale, np.float32)
         self._return_start = np.concatenate([[0], np.cumsum(self._lengths)[:-1]])
         # Kept because neighbouring steps share an epoch; the result does not depend on it.
         self._order = lru_cache(maxsize=4)(self._permutation)
@@ -211,13 +211,16 @@ class _Reader:
 
     def __call__(self, name: str, rows: Ids) -> Array:
         """(B, T, ...), a copy."""
-        column: Array = self._store.shards[self._used[0]].columns[name]
-        if len(self._used) == 1:
-            return np.take(column, rows, axis=0)
-        values = np.empty((*rows.shape, *column.shape[1:]), dtype=column.dtype)
-        for shard in self._used:
-            chosen = self._shards == shard
-            values[chosen] = self._store.shards[shard].columns[name][rows[chosen]]
+        columns: list[Array] = [self._store.shards[shard].columns[name] for shard in self._used]
+        if len(columns) == 1:
+            values = np.take(columns[0], rows, axis=0)
+        else:
+            values = np.empty((*rows.shape, *columns[0].shape[1:]), dtype=columns[0].dtype)
+            for shard, column in zip(self._used, columns, strict=True):
+                chosen = self._shards == shard
+                values[chosen] = column[rows[chosen]]
+        touched = values.nbytes + len(rows) * AROUND
+        self._store.count_read(min(touched, sum(column.nbytes for column in columns)))
         return values
 
 

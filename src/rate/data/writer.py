@@ -51,18 +51,19 @@ class ShardFiles:
         self.offsets.append(self.offsets[-1] + len(columns["rewards"]))
         self.seeds.append(seed)
 
-    def commit(self) -> dict[str, Any]:
+    def commit(self, sync: bool) -> dict[str, Any]:
         """Move the shard to its place; returns its entry of the card."""
         for name, values in (("offsets", self.offsets), ("seeds", self.seeds)):
             self.columns[name] = ColumnFile(self.hidden / f"{name}.npy", np.dtype(np.int64), ())
             self.columns[name].append(np.array(values, dtype=np.int64))
         for column in self.columns.values():
-            column.finish()
+            column.finish(sync)
         paths = sorted(self.hidden.iterdir())
         files = {path.name: {"size": path.stat().st_size, "crc32": crc32(path)} for path in paths}
         self.hidden.rename(self.final)
         self.moved = True
-        sync_directory(self.final.parent)
+        if sync:
+            sync_directory(self.final.parent)
         return {"name": self.name, "episodes": len(self.seeds), "steps": self.offsets[-1], "files": files}
 
     def abandon(self) -> None:
@@ -84,8 +85,10 @@ class StoreWriter:
         generator: str,
         shard_steps: int = SHARD_STEPS,
         shard_bytes: int = SHARD_BYTES,
+        sync: bool = True,
     ) -> None:
-        self.path = Path(path)
+        """Without `sync` nobody waits for the disk: it survives a kill, but a power cut may leave it damaged."""
+        self.path, self._sync = Path(path), sync
         self.spaces = spaces
         self._head = _json_values({"environment": environment, "options": dict(options), "generator": generator})
         self._limits = (shard_steps, shard_bytes)
@@ -133,7 +136,7 @@ class StoreWriter:
     def _open_shard(self) -> ShardFiles:
         assert self._shard is not None, "use the writer as a context manager"
         if self._shard.offsets[-1] >= self._limits[0] or self._shard.bytes >= self._limits[1]:
-            self._done.append(self._shard.commit())
+            self._done.append(self._shard.commit(self._sync))
             self._shard = ShardFiles(self.path, len(self._done))
         return self._shard
 
@@ -154,9 +157,8 @@ class StoreWriter:
             raise DataError(f"no episode was given for {self.path}; a data set needs at least one")
         with disk_errors(self.path):
             assert self._shard is not None
-            self._done.append(self._shard.commit())
-            write_json(self.path / CARD, self._card())
-            sync_directory(self.path)
+            self._done.append(self._shard.commit(self._sync))
+            write_json(self.path / CARD, self._card(), self._sync)
 
     def _undo(self) -> None:
         """Remove what this writer made, and nothing else."""

@@ -77,6 +77,8 @@ class CollectRequest:
     """Options of the environment's expert (documented by each environment)."""
     part: range | None = None
     """The episodes that are asked for; None: all."""
+    purpose: Purpose = Purpose.COLLECT
+    """Whose seeds the episodes have; what is not trained on has others."""
 
     @property
     def indices(self) -> range:
@@ -86,7 +88,7 @@ class CollectRequest:
     @property
     def seeds(self) -> NDArray[np.int64]:
         """Their seeds."""
-        return episode_seeds(Purpose.COLLECT, self.seed, len(self.indices), self.indices.start)
+        return episode_seeds(self.purpose, self.seed, len(self.indices), self.indices.start)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +113,10 @@ class EnvSpec:
     oracle: Mapping[str, gym.Space[Any]] = field(default_factory=dict)
     """Privileged facts of an episode that a policy may be told (`data.oracle`): their names in the information that
     `reset` gives, and in the data of the expert, with their spaces."""
+    cue: str = ""
+    """The info of the expert's episodes that decides their last action; empty: there is no such thing."""
+    cue_options: Mapping[str, Any] = field(default_factory=dict)
+    """Options with which all episodes of the expert have the length of their case, where it needs any."""
     axis: str | None = None
     """The tag that orders cases on the x axis of a figure."""
     axis_unit: str | None = None

@@ -15,6 +15,18 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from rate.envs.hashing import (
+    GAMMA,
+    LENGTH_STREAM,
+    LOSS_STREAM,
+    NOISE_STREAM,
+    below,
+    key,
+    mix,
+    noise,
+    noise_at,
+    seed_array,
+)
 from rate.envs.spec import ENVS, BatchStep, CollectRequest, EnvSpec, EvalCase, Player
 from rate.errors import ConfigError
 from rate.registry import check_names
@@ -29,35 +41,6 @@ MIN_LENGTH = 3
 
 _ADVANCE = np.array([1, 0, -1, 0], dtype=np.int64)
 _TURN = np.array([0, 1, 0, -1], dtype=np.int64)
-
-# ---------------------------------------------------------------------------------------------- random numbers
-
-_GAMMA = np.uint64(0x9E3779B97F4A7C15)
-_NOISE_STREAM, _LENGTH_STREAM, _LOSS_STREAM = np.arange(3, dtype=np.uint64) * _GAMMA
-_HALF = np.uint64(32)
-
-
-def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-def _key(seeds: Array, stream: np.uint64) -> NDArray[np.uint64]:
-    """Where the stream of a seed starts; draw number t is `_mix(key + t * _GAMMA)`."""
-    return _mix(_mix(seeds.astype(np.uint64)) + stream)
-
-
-def _below(bits: NDArray[np.uint64], bound: int) -> NDArray[np.int64]:
-    """Uniform integers 0 .. bound - 1 from the high halves: the bias is below bound / 2**32."""
-    return (((bits >> _HALF) * np.uint64(bound)) >> _HALF).astype(np.int64)
-
-
-def noise(seeds: Array, steps: int) -> NDArray[np.int64]:
-    """The noise channel of the first observations, in {-1, 0, 1}: (B,) seeds -> (B, steps)."""
-    counter = np.arange(steps, dtype=np.uint64) * _GAMMA
-    return _below(_mix(_key(seeds, _NOISE_STREAM)[:, None] + counter), 3) - 1
 
 
 def clue_of(seeds: Array) -> NDArray[np.int64]:
@@ -103,8 +86,7 @@ class TMazeEnv(gym.Env[NDArray[np.float32], np.int64]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         super().reset(seed=seed)
-        drawn = int(self.np_random.integers(1 << 31)) if seed is None else seed
-        seeds = np.array([drawn % (1 << 64)], dtype=np.uint64)
+        seeds = seed_array(seed, self.np_random)
         self.clue = int(clue_of(seeds)[0])
         self._noise = noise(seeds, self.length + 1)[0]
         self.x = self.y = self.steps = 0
@@ -157,7 +139,7 @@ class _Rows:
     junction: NDArray[np.int64]
     clue: NDArray[np.int64]
     counter: NDArray[np.uint64]
-    """Where the noise stream is; one more _GAMMA per step."""
+    """Where the noise stream is; one more GAMMA per step."""
 
 
 class TMazeBatch:
@@ -179,7 +161,7 @@ class TMazeBatch:
             done=np.zeros(size, np.bool_),
             junction=np.broadcast_to(self._corridor, size),
             clue=clue_of(seeds),
-            counter=_key(seeds, _NOISE_STREAM),
+            counter=key(seeds, NOISE_STREAM),
         )
         self.info = {"clue": self._rows.clue}
         return self._observe(self._rows.clue)
@@ -190,7 +172,7 @@ class TMazeBatch:
         turn = _TURN[action] * (live & (rows.x == rows.junction))
         rows.y = rows.y + turn
         rows.x = np.minimum(np.maximum(rows.x + _ADVANCE[action] * live, 0), rows.junction)
-        rows.counter = rows.counter + _GAMMA
+        rows.counter = rows.counter + GAMMA
         self._steps += 1
         terminated = rows.y != 0
         truncated = (self._steps >= rows.junction + 2) & ~terminated
@@ -211,7 +193,7 @@ class TMazeBatch:
         observation[:, Y] = rows.y
         observation[:, CLUE] = clue
         observation[:, FLAG] = rows.x == rows.junction
-        observation[:, NOISE] = _below(_mix(rows.counter), 3) - 1
+        observation[:, NOISE] = noise_at(rows.counter)
         return observation
 
 
@@ -269,7 +251,7 @@ def oracle(request: CollectRequest) -> Iterator[Trajectory]:
 
 def _corridors(seeds: NDArray[np.int64], options: OracleOptions) -> NDArray[np.int64]:
     if options.lengths == "uniform":
-        return 1 + _below(_mix(_key(seeds, _LENGTH_STREAM)), options.length - 2)
+        return 1 + below(mix(key(seeds, LENGTH_STREAM)), options.length - 2)
     # Neighbours share a class because neighbours differ in their clue: every class stays balanced.
     part = np.arange(len(seeds)) // 2 % options.segments
     return (part + 1) * (options.length // options.segments) - 2
@@ -277,7 +259,7 @@ def _corridors(seeds: NDArray[np.int64], options: OracleOptions) -> NDArray[np.i
 
 def _losers(seeds: NDArray[np.int64], options: OracleOptions) -> NDArray[np.bool_]:
     """Exactly the rounded share of the episodes: those that the hash of their seed puts first."""
-    rank = np.argsort(np.argsort(_key(seeds, _LOSS_STREAM)))
+    rank = np.argsort(np.argsort(key(seeds, LOSS_STREAM)))
     return rank < round(options.loss_fraction * len(seeds))
 
 
@@ -367,6 +349,8 @@ ENVS.add(
         case=case,
         success=success,
         oracle={"clue": gym.spaces.Box(-1.0, 1.0, (), np.float32)},
+        cue="clue",
+        cue_options={"lengths": "exact"},
         axis="length",
         axis_unit="environment steps",
     ),

@@ -9,7 +9,7 @@ import inspect
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -43,12 +43,16 @@ class EvalConfig:
     seed: int = 0
     target_return: float | None = None
     """Return to ask for; None: the one that the environment's case names."""
+    max_steps: int | None = None
+    """Episodes are cut here; None: where the case says."""
 
     def __post_init__(self) -> None:
         if self.episodes < 1:
             raise ConfigError(f"eval.episodes is {self.episodes}; it must be at least 1")
         if self.batch < 1:
             raise ConfigError(f"eval.batch is {self.batch}; it must be at least 1")
+        if self.max_steps is not None and self.max_steps < 1:
+            raise ConfigError(f"eval.max_steps is {self.max_steps}; it must be at least 1, or None")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +101,11 @@ def target_of(case: EvalCase, config: EvalConfig) -> float:
     return target
 
 
+def limited(case: EvalCase, config: EvalConfig) -> EvalCase:
+    """The case, cut where the configuration says."""
+    return case if config.max_steps is None else replace(case, max_steps=config.max_steps)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Evaluator:
     """Judges a policy in one environment."""
@@ -113,6 +122,7 @@ class Evaluator:
     ) -> CaseResult:
         """Evaluate one case. The random state of the caller is left as it was."""
         config, began = self.config, time.perf_counter()
+        case = limited(case, config)
         target = target_of(case, config)
         was_training = policy.training
         actor = Actor(policy, target_return=target, return_scale=self.return_scale, sample=config.sample)

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import ConfigError
-from rate.evaluation.evaluator import EvalConfig, OnStep, target_of
+from rate.evaluation.evaluator import EvalConfig, OnStep, limited, target_of
 from rate.evaluation.rollout import rollout
 from rate.evaluation.statistics import Floats, Interval
 from rate.models.actor import Actor
@@ -100,7 +100,7 @@ def probe_memory(
     """Run the episodes that an evaluation would run, and measure every update of memory in them."""
     segments = check_has_memory(policy)
     slots, was_training = segments.slots, policy.training
-    target = target_of(case, config)
+    case, target = limited(case, config), target_of(case, config)
     seeds = episode_seeds(Purpose.REPORT, config.seed, config.episodes)
     env = spec.make_batch(**case.kwargs)
     tell = partial(on_step, case) if on_step else None

@@ -80,6 +80,35 @@ def bootstrap_interval(
     return Interval(float(statistic(matrix)), float(low), float(high))
 
 
+def bootstrap_tasks(
+    tasks: Sequence[ArrayLike],
+    statistic: Callable[[Floats], float] = iqm,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Interval:
+    """As `bootstrap_interval`, for tasks that may differ in their number of runs; every task weighs the same.
+
+    The bounds are NaN where no task has a second run.
+    """
+    _check_confidence(confidence)
+    columns = [_finite(runs, "runs") for runs in tasks]
+    whole = math.lcm(*map(len, columns))
+
+    def matrix(chosen: Sequence[Floats]) -> Floats:
+        """(..., runs of each task) -> (..., runs, tasks), the runs repeated until all tasks have as many."""
+        return np.stack([np.repeat(runs, whole // runs.shape[-1], axis=-1) for runs in chosen], axis=-1)
+
+    value = float(statistic(matrix(columns)))
+    if all(len(runs) == 1 for runs in columns):
+        return Interval(value, math.nan, math.nan)
+    generator = np.random.default_rng(seed)
+    drawn = [runs[generator.integers(len(runs), size=(resamples, len(runs)))] for runs in columns]
+    tail = (1 - confidence) / 2
+    low, high = np.quantile([statistic(sample) for sample in matrix(drawn)], [tail, 1 - tail])
+    return Interval(value, float(low), float(high))
+
+
 def _resample(matrix: Floats, generator: np.random.Generator) -> Floats:
     rows = generator.integers(len(matrix), size=matrix.shape)
     return np.take_along_axis(matrix, rows, axis=0)

@@ -3,6 +3,7 @@
 This is the Python face of `rate train` and `rate eval`; the command line only adds bars and lines.
 """
 
+from rate.experiment.collecting import collect_to
 from rate.experiment.data import collect_once, data_root, prepare_data
 from rate.experiment.experiment import seed_everything, train_run
 from rate.experiment.run import Run, load
@@ -13,6 +14,7 @@ __all__ = [
     "Run",
     "RunState",
     "collect_once",
+    "collect_to",
     "data_root",
     "load",
     "prepare_data",

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import inspect
 import os
-import shutil
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from rate.data.collect import collect, dataset_name
+from rate.config import RunConfig
+from rate.data.collect import OnEpisode, dataset_name
 from rate.data.open import open_data
 from rate.data.spaces import same_space
 from rate.data.store import TrajectoryStore, is_store
-from rate.data.windows import DataConfig, parse_options
-from rate.envs import ENVS
+from rate.data.windows import DataConfig, Windows, parse_options, split_episodes
+from rate.envs.own import find_env
 from rate.envs.spec import CollectRequest, EnvSpec, spaces_of
 from rate.errors import DataError
 from rate.evaluation.evaluator import EvalConfig
+from rate.experiment.collecting import collect_to
 from rate.seeding import Purpose, episode_seeds
-
-OnEpisode = Callable[[int, int], None]
 
 
 def data_root() -> Path:
@@ -31,55 +29,72 @@ def data_root() -> Path:
 
 
 def prepare_data(env: str, config: DataConfig, on_episode: OnEpisode | None = None) -> TrajectoryStore:
-    """Open the data of a run; what the expert has not demonstrated yet is collected, once per request."""
-    spec, root = ENVS.get(env), data_root()
+    """Open the data of a run; what the expert has not demonstrated yet is collected, once per request.
+
+    Where there is data, the environment may be missing (empty).
+    """
+    root = data_root()
     if config.path:
         store = open_data(config.path, root)
-        check_environment(store, spec)
+        if env:
+            check_environment(store, find_env(env))
         return store
+    spec = find_env(env)
     request = CollectRequest(episodes=config.episodes, seed=config.seed, kwargs=parse_options(config.options))
     return open_data(str(collect_once(spec, request, on_episode)), root)
 
 
-def collect_once(spec: EnvSpec, request: CollectRequest, on_episode: OnEpisode | None = None) -> Path:
+def collect_once(
+    spec: EnvSpec, request: CollectRequest, on_episode: OnEpisode | None = None, *, workers: int = 1
+) -> Path:
     """The place under `data_root` of the data set that a request names; it is collected if it is not there."""
     path = data_root() / dataset_name(spec, request)
     if not is_store(path):
-        _check_free(path)
-        _collect_aside(spec, request, path, on_episode)
+        try:
+            collect_to(spec, request, path, workers=workers, on_episode=on_episode)
+        except DataError:
+            if not is_store(path):  # else another process was faster
+                raise
     return path
-
-
-def _check_free(path: Path) -> None:
-    """Refuse what `rate collect --out` leaves there if it is killed."""
-    if path.exists() and not is_store(path):
-        raise DataError(f"{path} is in the way and holds no whole data set; delete it and start again")
-
-
-def _collect_aside(spec: EnvSpec, request: CollectRequest, path: Path, on_episode: OnEpisode | None) -> None:
-    """Collect beside the place and move there, so that runs may be killed, or collect the same data, at any time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
-        collect(spec, request, aside / path.name, on_episode)
-        os.replace(aside / path.name, path)
-    except OSError:
-        _check_free(path)
-        if not is_store(path):  # else another run was faster
-            raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def check_environment(store: TrajectoryStore, spec: EnvSpec) -> None:
     """Refuse data of another environment."""
+    for reason in misfits(store, spec):
+        raise DataError(reason)
+
+
+def misfits(store: TrajectoryStore, spec: EnvSpec) -> list[str]:
+    """In what the spaces of the data and of an environment differ."""
     options = store.card.get("options") if store.card.get("environment") == spec.name else None
     taken = inspect.signature(spec.make).parameters
     spaces = spaces_of(spec, **{name: value for name, value in (options or {}).items() if name in taken})
-    for kind in ("observation", "action"):
-        mine, theirs = getattr(store.spaces, kind), getattr(spaces, kind)
-        if not same_space(mine, theirs):
-            raise DataError(f"the data set has {kind}s {mine}, the environment {spec.name!r} has {theirs}: they differ")
+    pairs = [(kind, getattr(store.spaces, kind), getattr(spaces, kind)) for kind in ("observation", "action")]
+    return [
+        f"the data set has {kind}s {mine}, the environment {spec.name!r} has {theirs}: they differ"
+        for kind, mine, theirs in pairs
+        if not same_space(mine, theirs)
+    ]
+
+
+def cut_windows(config: RunConfig, store: TrajectoryStore, lookahead: int = 0) -> tuple[Windows, Windows | None]:
+    """The windows of the training episodes and of those that are held out, if there are any."""
+    data = config.data
+    train_ids, valid_ids = split_episodes(len(store), data.validation_fraction, data.seed)
+
+    def cut(ids: Any) -> Windows:
+        return Windows(
+            store,
+            ids,
+            length=config.train.window,
+            start=data.start,
+            return_scale=data.return_scale,
+            oracle=data.oracle,
+            lookahead=lookahead,
+            seed=config.seed,
+        )
+
+    return cut(train_ids), cut(valid_ids) if len(valid_ids) else None
 
 
 def shares_seeds(store: TrajectoryStore, config: EvalConfig) -> bool:

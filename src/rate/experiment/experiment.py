@@ -13,14 +13,16 @@ import gymnasium as gym
 import numpy as np
 import torch
 
-from rate.config import RunConfig, config_to_json, differences
+from rate.config import RunConfig, config_from_json, config_to_json, differences
+from rate.data.collect import OnEpisode
 from rate.data.store import TrajectoryStore
-from rate.data.windows import Windows, check_oracle, split_episodes
-from rate.envs import ENVS
-from rate.envs.spec import spaces_of
-from rate.errors import ConfigError
+from rate.data.windows import Windows, check_oracle
+from rate.envs.own import find_env
+from rate.envs.spec import EvalCase, spaces_of
+from rate.errors import CheckpointError, ConfigError
 from rate.evaluation.evaluator import Evaluator, cases_of
-from rate.experiment.data import OnEpisode, prepare_data, shares_seeds
+from rate.evaluation.recall import demonstrations, has_recall, recall
+from rate.experiment.data import cut_windows, prepare_data, shares_seeds
 from rate.experiment.run import Run
 from rate.models import SequencePolicy, unroll
 from rate.objectives.objective import Objective, Unroll
@@ -62,7 +64,7 @@ def train_run(
         RunDir(out).check_free()
     device = pick_device(config.train.device)
     if not config.data.path:  # what cannot work is said before anything is collected
-        _learner(config, spaces_of(ENVS.get(config.env.name)))
+        _learner(config, spaces_of(find_env(config.env.name)))
     store = prepare_data(config.env.name, config.data, on_episode)
     if on_note is not None and config.data.path and shares_seeds(store, config.eval):
         on_note("the data holds seeds that evaluation uses; set --eval.seed to another value")
@@ -70,8 +72,8 @@ def train_run(
     policy, objective = _learner(config, store.spaces)
     if policy.spaces.oracle is not None:
         check_oracle(store, config.data.oracle, policy.spaces.oracle)
-    windows = _windows(config, store, objective.lookahead)
-    started = environment_record(device, command), _meta(config)
+    windows = cut_windows(config, store, objective.lookahead)
+    started = environment_record(device, command), _meta(config, store)
     run = RunDir.open(out) if exists else RunDir.create(out, stored, *started)
     with locked(out):
         run.describe(*started)
@@ -105,10 +107,19 @@ def _trainer(
 
 def check_same_config(run: RunDir, stored: Mapping[str, Any]) -> None:
     """Refuse a run directory that another configuration was trained in."""
-    changed = differences(run.read_config(), stored)
+    changed = differences(_completed(run), stored)
     if changed:
         what = changed[0] or "configuration"
         raise ConfigError(f"{run.path} was started with another {what}; resume it with its own configuration")
+
+
+def _completed(run: RunDir) -> Mapping[str, Any]:
+    """The configuration of a run; fields that are younger than the run have their defaults."""
+    found: Mapping[str, Any] = run.read_config()
+    try:
+        return config_to_json(config_from_json(found, run.path))
+    except CheckpointError:  # of another version, or no configuration: it differs as it is
+        return found
 
 
 def _is_trained(run: RunDir, config: TrainConfig) -> bool:
@@ -123,17 +134,22 @@ def _is_trained(run: RunDir, config: TrainConfig) -> bool:
     return over
 
 
-def _meta(config: RunConfig) -> dict[str, Any]:
-    spec = ENVS.get(config.env.name)
+def _meta(config: RunConfig, store: TrajectoryStore) -> dict[str, Any]:
+    """What a report cannot know from the configuration."""
+    about = {"env": config.env.name, "train_length": config.train.window, "data_return": store.card["returns"]["mean"]}
+    if not config.env.name:
+        return {**about, "axis": None, "axis_unit": None, "metric": "return"}
+    spec = find_env(config.env.name)
     metric = "success_rate" if spec.success else "return"
-    return {"train_length": config.train.window, "axis": spec.axis, "axis_unit": spec.axis_unit, "metric": metric}
+    return {**about, "axis": spec.axis, "axis_unit": spec.axis_unit, "metric": metric}
 
 
 def with_oracle(config: RunConfig, spaces: Spaces) -> Spaces:
     """The spaces, and that of the privileged fact where the policy is told one."""
-    oracle, facts = config.data.oracle, ENVS.get(config.env.name).oracle
+    oracle = config.data.oracle
     if not oracle:
         return spaces
+    facts = find_env(config.env.name).oracle
     check_names([oracle], facts, f"oracle of {config.env.name}:")
     if isinstance(facts[oracle], (gym.spaces.Dict, gym.spaces.Tuple)):
         raise ConfigError(f"the oracle {oracle!r} of {config.env.name} must be one array, not {facts[oracle]}")
@@ -154,29 +170,10 @@ def _unroll(config: TrainConfig) -> Unroll:
     return partial(unroll, bptt_segments=config.bptt_segments, recompute=config.recompute)
 
 
-def _windows(config: RunConfig, store: TrajectoryStore, lookahead: int) -> tuple[Windows, Windows | None]:
-    data = config.data
-    train_ids, valid_ids = split_episodes(len(store), data.validation_fraction, data.seed)
-
-    def cut(ids: Any) -> Windows:
-        return Windows(
-            store,
-            ids,
-            length=config.train.window,
-            start=data.start,
-            return_scale=data.return_scale,
-            oracle=data.oracle,
-            lookahead=lookahead,
-            seed=config.seed,
-        )
-
-    return cut(train_ids), cut(valid_ids) if len(valid_ids) else None
-
-
 def _periodic(config: RunConfig) -> training.Evaluate:
-    """Evaluation during training, on the first case and on seeds that no report uses."""
-    spec = ENVS.get(config.env.name)
-    case = cases_of(spec, config.eval.cases[:1] or ("",))[0]
+    """Evaluation during training, on seeds that no report uses."""
+    spec = find_env(config.env.name)
+    cases = cases_of(spec, config.train.evaluate_cases or config.eval.cases[:1] or ("",))
     judge = replace(config.eval, episodes=config.train.evaluate_episodes)
     evaluator = Evaluator(
         spec=spec,
@@ -186,13 +183,35 @@ def _periodic(config: RunConfig) -> training.Evaluate:
         purpose=Purpose.VALIDATION,
     )
 
+    remember = _remember(config, cases)
+
     def evaluate(policy: SequencePolicy[Any], step: int) -> Mapping[str, float]:
-        result = evaluator.run(policy, case, checkpoint="training", step=step)
-        rates = {"success_rate": result.success_rate} if result.success_rate else {}
-        values = {"return_mean": result.return_mean, **rates}
-        return {f"eval/{case.name}/{name}": interval.value for name, interval in values.items()}
+        values: dict[str, float] = {}
+        for case in cases:
+            result = evaluator.run(policy, case, checkpoint="training", step=step)
+            rates = {"success_rate": result.success_rate.value} if result.success_rate else {}
+            found = {"return_mean": result.return_mean.value, **rates, **remember(policy, case)}
+            values |= {f"eval/{case.name}/{name}": value for name, value in found.items()}
+        return values
 
     return evaluate
+
+
+def _remember(
+    config: RunConfig, cases: Sequence[EvalCase]
+) -> Callable[[SequencePolicy[Any], EvalCase], Mapping[str, float]]:
+    """What a policy recalls in a case; nothing where no cue decides the last action of the expert."""
+    spec, data = find_env(config.env.name), config.data
+    if not has_recall(spec):
+        return lambda policy, case: {}
+    count, seed = config.train.evaluate_episodes, config.eval.seed
+    shown = {case.name: demonstrations(spec, case, count, seed) for case in cases}
+
+    def remember(policy: SequencePolicy[Any], case: EvalCase) -> Mapping[str, float]:
+        episodes = shown[case.name]
+        return recall(policy, episodes, spec.cue, return_scale=data.return_scale, oracle=data.oracle).metrics()
+
+    return remember
 
 
 def seed_everything(seed: int) -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from rate.config import RunConfig, check_seed, config_from_json
-from rate.envs import ENVS
+from rate.data.spaces import same_space
+from rate.envs.own import find_env
 from rate.envs.spec import EvalCase
+from rate.errors import ConfigError, DataError
 from rate.evaluation.evaluator import CaseResult, EvalConfig, Evaluator, OnStep, cases_of, target_of
+from rate.evaluation.held_out import HeldOut, action_error
+from rate.experiment.data import cut_windows, prepare_data
 from rate.models import SequencePolicy
 from rate.models.actor import Actor
-from rate.serial import to_dict
+from rate.serial import to_dict, write_json
 from rate.training.checkpoint import CARD, load_checkpoint, load_weights, resolve_checkpoint
 from rate.training.device import pick_device
 from rate.training.run_dir import RunDir
@@ -76,7 +80,7 @@ class Run:
         """
         chosen = config or self.config.eval
         check_seed("eval.seed", chosen.seed)
-        spec, run, results = ENVS.get(self.config.env.name), None if self.alone else RunDir.open(self.path), []
+        spec, run, results = find_env(self.config.env.name), None if self.alone else RunDir.open(self.path), []
         data = self.config.data
         evaluator = Evaluator(spec=spec, config=chosen, return_scale=data.return_scale, oracle=data.oracle)
         for case in self.cases(cases, chosen):
@@ -90,6 +94,24 @@ class Run:
                 on_case(result)
         return results
 
+    def held_out(self) -> HeldOut:
+        """How well it predicts the actions of the episodes that were held out; own data needs no environment.
+
+        The errors are recorded in held_out.json, unless this is a checkpoint on its own.
+        """
+        config = self.config
+        store = prepare_data("" if config.data.path else config.env.name, config.data)
+        if not same_space(store.spaces.action, self.spaces.action):
+            raise DataError(f"{store.path} has actions {store.spaces.action}, the run {self.spaces.action}")
+        valid = cut_windows(config, store)[1]
+        if valid is None:
+            raise ConfigError(f"{self.path} holds out no episode; train with a larger data.validation_fraction")
+        found = action_error(self.policy, valid, config.train.batch_size)
+        if not self.alone:
+            about = {"checkpoint": self.checkpoint, "step": self.step, "data": str(store.path)}
+            write_json(self.path / "held_out.json", {**about, **asdict(found)})
+        return found
+
     @property
     def alone(self) -> bool:
         """A checkpoint directory outside of its run, where nothing is recorded."""
@@ -98,7 +120,7 @@ class Run:
     def cases(self, cases: str | Sequence[str] = (), config: EvalConfig | None = None) -> list[EvalCase]:
         """The cases that `evaluate` takes."""
         texts = cases or (config or self.config.eval).cases or ("",)
-        return cases_of(ENVS.get(self.config.env.name), (texts,) if isinstance(texts, str) else texts)
+        return cases_of(find_env(self.config.env.name), (texts,) if isinstance(texts, str) else texts)
 
     def cases_left(self) -> list[EvalCase]:
         """The cases of the configuration that are not recorded for this checkpoint."""
@@ -110,6 +132,7 @@ class Run:
         target = target_of(case, config)
         what = {"case": case.name, "checkpoint": self.checkpoint, "step": self.step}
         how = {"seed": config.seed, "target_return": to_dict(target), "sample": config.sample}
+        how["max_steps"] = config.max_steps
         return any(
             {**how, **line}.items() >= {**what, **how}.items() and line["episodes"] >= config.episodes
             for line in run.read_evaluations()
@@ -124,6 +147,7 @@ class Run:
             "seed": config.seed,
             "target_return": to_dict(result.records[0].target_return),
             "sample": config.sample,
+            "max_steps": config.max_steps,
             "episodes": len(result.records),
             "seconds": result.seconds,
             "env_steps": result.env_steps,

@@ -16,12 +16,13 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
 from rate.config import RunConfig
 
+T = TypeVar("T")
 R = TypeVar("R")
 
 
@@ -35,19 +36,37 @@ class Task:
     command: list[str] | None
 
 
+@dataclass(frozen=True)
+class _Told:
+    value: Any
+
+
+@dataclass(frozen=True)
+class _Result:
+    value: Any
+
+
+_parent: Connection | None = None
+"""In a worker: the way to the process that started it."""
+
+
 def in_processes(
-    work: Callable[[Task], R],
-    tasks: Sequence[Task],
+    work: Callable[[T], R],
+    tasks: Sequence[T],
     *,
     jobs: int,
     threads: int,
-    on_start: Callable[[Task], None],
-    on_end: Callable[[Task, R], None],
-    lost: Callable[[Task, int | None], R],
+    on_start: Callable[[T], None] = lambda _: None,
+    on_told: Callable[[Any], None] = lambda _: None,
+    on_end: Callable[[T, R], None],
+    lost: Callable[[T, int | None], R],
 ) -> None:
-    """Do every task in a process of its own, `jobs` at a time; `lost` is the result of a process that gave none."""
+    """Do every task in a process of its own, `jobs` at a time; `lost` is the result of a process that gave none.
+
+    What a task says with `tell` goes to `on_told`.
+    """
     waiting = list(reversed(tasks))
-    active: dict[Connection, tuple[Task, SpawnProcess]] = {}
+    active: dict[Connection, tuple[T, SpawnProcess]] = {}
     threads = threads or max(1, torch.get_num_threads() // jobs)
     with _both_interrupt():
         try:
@@ -60,14 +79,21 @@ def in_processes(
                         active[connection] = task, process
                 for ready in wait(list(active)):
                     assert isinstance(ready, Connection)
-                    task, process = active.pop(ready)
-                    on_end(task, _result(ready, task, process, lost))
+                    task, process = active[ready]
+                    message = _received(ready)
+                    if isinstance(message, _Told):
+                        on_told(message.value)
+                        continue
+                    del active[ready]
+                    ready.close()
+                    process.join()
+                    on_end(task, lost(task, process.exitcode) if message is None else message.value)
         except BaseException:
             _stop([process for _, process in active.values()])
             raise
 
 
-def _start(work: Callable[[Task], R], task: Task, threads: int) -> tuple[Connection, SpawnProcess]:
+def _start(work: Callable[[T], R], task: T, threads: int) -> tuple[Connection, SpawnProcess]:
     context = multiprocessing.get_context("spawn")
     mine, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_worker, args=(work, task, threads, theirs))
@@ -76,13 +102,15 @@ def _start(work: Callable[[Task], R], task: Task, threads: int) -> tuple[Connect
     return mine, process
 
 
-def _worker(work: Callable[[Task], R], task: Task, threads: int, answer: Connection) -> None:
+def _worker(work: Callable[[T], R], task: T, threads: int, answer: Connection) -> None:
+    global _parent
+    _parent = answer
     if hasattr(os, "setpgrp"):
         os.setpgrp()  # the parent passes Ctrl-C on, once; a second signal would leave without saving
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
-        answer.send(work(task))
+        answer.send(_Result(work(task)))
 
 
 def _end_with_parent() -> None:
@@ -93,16 +121,19 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _result(answer: Connection, task: Task, process: SpawnProcess, lost: Callable[[Task, int | None], R]) -> R:
+def tell(value: Any) -> None:
+    """Tell the process that started this worker how far its task is."""
+    assert _parent is not None, "this process is no worker"
+    _parent.send(_Told(value))
+
+
+def _received(answer: Connection) -> _Told | _Result | None:
+    """The next that a worker says; None if it has ended."""
     try:
-        result: R = answer.recv()
-    except EOFError:
-        process.join()
-        return lost(task, process.exitcode)
-    finally:
-        answer.close()
-    process.join()
-    return result
+        message: _Told | _Result = answer.recv()
+    except (EOFError, ConnectionResetError):
+        return None
+    return message
 
 
 def _stop(processes: Sequence[SpawnProcess]) -> None:

@@ -33,6 +33,10 @@ class Head(ABC):
     def accuracy(self, prediction: Tensor, action: Tensor) -> Tensor:
         """(B, T): how right the most likely action is (1 is exact)."""
 
+    def log_prob(self, prediction: Tensor, action: Tensor) -> Tensor:
+        """(..., size) and (..., *action) -> (...): of the distribution that `act` samples from."""
+        raise ConfigError("continuous actions have no probabilities; only discrete ones do")
+
     @abstractmethod
     def act(self, prediction: Tensor, sample: bool) -> Tensor:
         """(B, size) -> a batch of actions as the policy's own tokens take them: the most likely, or a sample."""
@@ -64,6 +68,10 @@ class CategoricalHead(Head):
     def accuracy(self, prediction: Tensor, action: Tensor) -> Tensor:
         pairs = zip(self._logits(prediction), self._indices(action), strict=True)
         return torch.stack([x.argmax(-1) == y for x, y in pairs]).all(0).float()
+
+    def log_prob(self, prediction: Tensor, action: Tensor) -> Tensor:
+        pairs = zip(self._logits(prediction), self._indices(action), strict=True)
+        return torch.stack([x.log_softmax(-1).gather(-1, y[..., None])[..., 0] for x, y in pairs]).sum(0)
 
     def act(self, prediction: Tensor, sample: bool) -> Tensor:
         def pick(logits: Tensor) -> Tensor:

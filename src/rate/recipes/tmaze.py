@@ -77,7 +77,7 @@ for _model in FIELDS:
 
 BUDGET: dict[str, Any] = {"train.steps": 500, "train.learning_rate": 3e-3}
 """What every model gets in the suites; benchmarks/tmaze/baselines says how it was chosen."""
-LATE = {"bc-lstm": 1000, "cql-lstm": 1000, "dlstm": 2000, "dmamba": 1000}
+LATE = {"bc-lstm": 1000, "cql-lstm": 1000, "dlstm": 2000, "dmamba": 3000}
 """At 90 steps these are at chance after 500 optimiser steps; there they get so many."""
 
 

@@ -29,6 +29,7 @@ NOT_THE_EXPERIMENT = frozenset(
         "train.log_every",
         "train.checkpoint_every",
         "train.evaluate_every",
+        "train.evaluate_cases",
         "train.evaluate_episodes",
     }
 )

@@ -11,15 +11,18 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from rate.reports.curves import Panel, learning_panels
+from rate.reports.curves import MAX_ENVS, Panel, learning_panels
 from rate.reports.heatmap import has_heatmap, heatmap, heatmap_words
 from rate.reports.horizon import CROWD, axis_title, horizon, metric_title
-from rate.reports.methods import HEATMAP, HORIZON_BAND, METHODS
+from rate.reports.methods import HEATMAP, HORIZON_BAND, METHODS, RECALL
 from rate.reports.plots import Styles, learning_panel, model_styles, render
+from rate.reports.recall import cross_plot, crosses, recall_words
 from rate.reports.runs import RunSummary
 from rate.reports.scores import Experiment
 from rate.reports.style import CSS
 from rate.reports.tables import NOT_EVALUATED, Table, format_score
+from rate.reports.tasks import Tasks
+from rate.reports.tasks_plot import tasks_figure
 
 MANY = 12
 """More columns are set in smaller print."""
@@ -31,7 +34,11 @@ CELL = re.compile(
 
 
 def render_page(
-    experiments: Sequence[Experiment], tables: Sequence[Table], notes: Sequence[str], title: str = "Report"
+    experiments: Sequence[Experiment],
+    tables: Sequence[Table],
+    notes: Sequence[str],
+    title: str = "Report",
+    tasks: Tasks | None = None,
 ) -> str:
     """The whole page."""
     runs = [run for experiment in experiments for run in experiment.runs]
@@ -40,8 +47,10 @@ def render_page(
         f"<header><h1>{escape(title)}</h1><p class='lead'>{escape(_lead(experiments))}</p></header><main>",
         _notes(notes),
         _section("heatmap", "Score by training length", map(_heatmap_figure, filter(has_heatmap, experiments))),
+        _section("tasks", "Return by task", _tasks_figure(tasks)),
         _section("results", "Results", (_table(table) for table in tables)),
         _section("horizon", "Score by case", (_horizon_figure(item, experiments) for item in with_axis)),
+        _section("recall", "Memory condition", _recall_figure(experiments)),
         _section("curves", "Learning curves", _curve_figures(experiments)),
         _section("runs", "Runs", map(_run_details, runs)),
         _section("methods", "How each number was computed", [_methods()]),
@@ -132,6 +141,25 @@ def _horizon_figure(experiment: Experiment, experiments: Sequence[Experiment]) -
     return f"<figure class='wide'><picture>{phone}{image}</picture><figcaption>{caption}</figcaption></figure>"
 
 
+def _tasks_figure(tasks: Tasks | None) -> list[str]:
+    figure = tasks_figure(tasks)
+    if figure is None:
+        return []
+    image = _data_uri(render(figure, "svg"))
+    alt = "Mean return of each model in each task. The table task by task holds the values."
+    caption = "A dot is the mean over runs, its bar one standard error over runs, where there are several."
+    return [f"<figure class='wide'><img src='{image}' alt='{alt}'><figcaption>{caption}</figcaption></figure>"]
+
+
+def _recall_figure(experiments: Sequence[Experiment]) -> list[str]:
+    panels = crosses(experiments)
+    figure = cross_plot(panels)
+    if figure is None:
+        return []
+    image, alt = _data_uri(render(figure, "svg")), escape(recall_words(panels))
+    return [f"<figure class='wide'><img src='{image}' alt='{alt}'><figcaption>{escape(RECALL)}</figcaption></figure>"]
+
+
 def _drawn_horizon(experiment: Experiment, experiments: Sequence[Experiment], width: float) -> str:
     figure = horizon([experiment], width=width, styles=model_styles(experiments))
     assert figure is not None
@@ -154,6 +182,8 @@ def _score_words(experiment: Experiment) -> str:
 
 
 def _curve_figures(experiments: Sequence[Experiment]) -> list[str]:
+    if len(experiments) > MAX_ENVS:
+        return []
     styles = model_styles(experiments)
     trained = [part for experiment in experiments for part in experiment.parts]
     parts = []

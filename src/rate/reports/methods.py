@@ -5,8 +5,9 @@ The Markdown report and the page print the same text.
 
 from __future__ import annotations
 
-from rate.reports.curves import MAX_CURVES, MAX_POINTS
+from rate.reports.curves import MAX_CURVES, MAX_ENVS, MAX_POINTS
 from rate.reports.horizon import CROWD
+from rate.reports.tasks import LEAST
 
 HORIZON_BAND = (
     "One run: band and bars are the Wilson 95 % interval over its episodes (for returns one standard error). "
@@ -16,6 +17,12 @@ HORIZON_BAND = (
 HEATMAP = (
     "Each cell is the mean over runs, or over the episodes of the one run. To the left of the dashed line cases are no "
     "longer than what the model was trained on, to the right they are longer. Hatched: not evaluated."
+)
+RECALL = (
+    "A point is one evaluation of one run during training: the mean probability of the demonstrated last action after "
+    "the first cue against that after the second, blue at the beginning and red at the end. On the dashed diagonal the "
+    "two sum to 1: the cue is forgotten. Above it there is memory. R is Pearson's correlation over training, the mean "
+    "over runs; the first 1 % of the optimiser steps is left out."
 )
 METHODS = (
     (
@@ -47,6 +54,20 @@ METHODS = (
     ("Figure of the score by case", HORIZON_BAND),
     ("Heat map", HEATMAP),
     (
+        "Over tasks",
+        "Where several environments were evaluated in one case each, they are tasks. A run is the unit: the mean "
+        "return of its episodes. A task has the mean over its runs ± one standard error over runs. Mean, sum and IQM "
+        "are taken over the tasks, each of the same weight; the IQM (interquartile mean) is the mean of the middle "
+        "half of all runs of all tasks. Intervals hold 95 % of 2,000 bootstrap samples in which runs are drawn anew "
+        "within each task: they hold the spread between training seeds, not that between tasks.",
+    ),
+    (
+        "Share of the data's return",
+        "The return of a run divided by the mean return of its training data, averaged over runs, then over tasks. "
+        f"Only tasks whose data has a mean return above {LEAST} count. 1 is as good as the data; the return of random "
+        "actions is not subtracted.",
+    ),
+    (
         "Training",
         "Optimiser steps that were made, and the wall-clock time of them with validation and checkpoints, over all "
         "resumes; steps that were lost with a killed process are not counted. Several runs: their mean.",
@@ -62,6 +83,7 @@ METHODS = (
         f"As logged, one line per run; beyond {MAX_POINTS} points, means of consecutive values. With more than "
         f"{MAX_CURVES} runs in a panel, a line is the mean over the runs of a model at the steps that all of them "
         f"logged, beyond {MAX_POINTS // 4} points means of consecutive values. The score during training is the mean "
-        "over the cases, at steps at which every case was evaluated.",
+        "over the cases, at steps at which every case was evaluated. With more than "
+        f"{MAX_ENVS} environments there are no curves.",
     ),
 )

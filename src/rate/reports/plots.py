@@ -19,7 +19,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.typing import LineStyleType
 
-from rate.reports.curves import Panel, learning_panels
+from rate.reports.curves import MAX_ENVS, Panel, learning_panels
 from rate.reports.scores import Experiment
 
 # Grey stands for yellow, which is hard to see on white.
@@ -52,8 +52,8 @@ def model_styles(experiments: Sequence[Experiment]) -> Styles:
 
 
 def learning_curves(experiments: Sequence[Experiment]) -> Figure | None:
-    """All panels in one figure, two or the training lengths in a row; None where nothing was logged."""
-    panels = [pair for item in experiments for pair in _panels(item)]
+    """All panels in one figure, two or the training lengths in a row; None where nothing was logged, or too much."""
+    panels = [pair for item in experiments for pair in _panels(item)] if len(experiments) <= MAX_ENVS else []
     if not panels:
         return None
     styles = model_styles(experiments)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -17,16 +18,23 @@ from rate.reports.horizon import horizon
 from rate.reports.html import render_page
 from rate.reports.methods import METHODS
 from rate.reports.plots import learning_curves, render
+from rate.reports.recall import Cross, cross_plot, crosses, recall_table
 from rate.reports.runs import RunSummary, read_runs
 from rate.reports.scores import Experiment, experiments, pooling_notes
 from rate.reports.tables import Table, cost_table, escape_markdown, score_tables, summary_rows
+from rate.reports.tasks import Tasks, tasks_of, tasks_tables
+from rate.reports.tasks_plot import tasks_figure
 from rate.serial import write_atomically, write_json
 
 ALT = {
     "heatmap": "score by training length and by case, one panel per model",
     "horizon": "horizon",
     "learning_curves": "learning curves",
+    "tasks": "return by task, a row per task",
+    "recall": "probability of the right last action after each cue over training, a panel per model and case",
 }
+FEW = 4
+"""More environments than this are not named in the title."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,15 +55,20 @@ def write_report(runs: Sequence[Path | str], out: Path | str) -> Report:
     out = Path(out)
     summaries = read_runs([Path(run) for run in runs])
     groups = experiments(summaries)
-    tables = [table for group in groups for table in (*score_tables(group), cost_table(group)) if table]
+    tasks = tasks_of(groups)
+    tables = _tables(groups, tasks)
+    remembered = crosses(groups)
+    tables += [recall_table(remembered)] if remembered else []
     notes = _notes(summaries, groups)
-    title = f"Report: {', '.join(group.env for group in groups)}"
+    title = f"Report: {_names(groups)}"
     _make_directory(out)
-    figures = _write_figures(out, groups)
+    figures = _write_figures(out, groups, tasks, remembered)
     markdown, summary, page = (out / name for name in ("report.md", "summary.json", "index.html"))
     write_atomically(markdown, _markdown(title, tables, notes, figures))
     write_json(summary, summary_rows(summaries))
-    write_atomically(page, render_page(groups, tables, notes, title))
+    _write_or_remove(out / "recall.json", [panel.facts() for panel in remembered])
+    _write_or_remove(out / "tasks.json", tasks.facts() if tasks else None)
+    write_atomically(page, render_page(groups, tables, notes, title, tasks))
     return Report(
         markdown=markdown,
         summary=summary,
@@ -78,8 +91,39 @@ def _notes(runs: Sequence[RunSummary], groups: Sequence[Experiment]) -> list[str
     return own + [note for group in groups for note in pooling_notes(group)]
 
 
-def _write_figures(out: Path, groups: Sequence[Experiment]) -> tuple[Path, ...]:
-    figures = {"heatmap": heatmap(groups), "horizon": horizon(groups), "learning_curves": learning_curves(groups)}
+def _names(groups: Sequence[Experiment]) -> str:
+    return ", ".join(group.env for group in groups) if len(groups) <= FEW else f"{len(groups)} environments"
+
+
+def _tables(groups: Sequence[Experiment], tasks: Tasks | None) -> list[Table]:
+    """First what holds over all tasks; what the tables of tasks say already is not said again."""
+    tables: list[Table] = tasks_tables(tasks) if tasks else []
+    for group in groups:
+        is_task = tasks is not None and group.env in tasks.names
+        tables += score_tables(group) if not is_task or group.metric == "success_rate" else []
+        cost = None if is_task else cost_table(group)
+        tables += [cost] if cost else []
+    return tables
+
+
+def _write_or_remove(path: Path, facts: Any) -> None:
+    """What an earlier report over other runs left would pass for a part of this one."""
+    if facts:
+        write_json(path, facts)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _write_figures(
+    out: Path, groups: Sequence[Experiment], tasks: Tasks | None, remembered: Sequence[Cross]
+) -> tuple[Path, ...]:
+    figures = {
+        "tasks": tasks_figure(tasks),
+        "heatmap": heatmap(groups),
+        "horizon": horizon(groups),
+        "recall": cross_plot(remembered),
+        "learning_curves": learning_curves(groups),
+    }
     return tuple(path for name, figure in figures.items() for path in _write_figure(out, name, figure))
 
 

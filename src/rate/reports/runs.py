@@ -65,6 +65,8 @@ class RunSummary:
     """The tag that orders the cases."""
     axis_unit: str
     train_length: float | None
+    data_return: float | None
+    """Mean return of the training data; None where it was not written down."""
     steps: int
     """Optimiser steps that were made."""
     train_seconds: float | None
@@ -101,6 +103,7 @@ def read_run(path: Path, *, need_evaluation: bool = False) -> RunSummary:
         axis=meta.get("axis") or _infer_axis(cases),
         axis_unit=str(meta.get("axis_unit") or ""),
         train_length=_number(meta.get("train_length")),
+        data_return=_number(meta.get("data_return")),
         steps=int(max([0, *_logged(metrics, "step"), *(case.step for case in cases)])),
         train_seconds=next(reversed(_logged(metrics, "time/training_seconds")), None),
         command=_command(read_optional_object(path / "environment.json").get("command")),

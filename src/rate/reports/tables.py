@@ -121,8 +121,8 @@ def _run_rows(run: RunSummary) -> list[Row]:
             episodes=len(case.records),
             metric=run.metric,
             value=interval.value,
-            low=_or_none(interval.low),
-            high=_or_none(interval.high),
+            low=or_none(interval.low),
+            high=or_none(interval.high),
         )
         rows.append(row)
     return rows
@@ -190,5 +190,6 @@ def escape_markdown(text: str) -> str:
     return " ".join(html.escape(text, quote=False).replace("|", "\\|").split())
 
 
-def _or_none(value: float) -> float | None:
+def or_none(value: float) -> float | None:
+    """The value, where there is one: JSON has no NaN."""
     return None if math.isnan(value) else value

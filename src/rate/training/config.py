@@ -50,7 +50,9 @@ class TrainConfig:
     """Stop after this many validations in a row without improvement; 0: never."""
     checkpoint_every: int = 250
     evaluate_every: int = 0
-    """Evaluate on the first case with validation seeds; 0: never."""
+    """Evaluate with validation seeds; 0: never."""
+    evaluate_cases: tuple[str, ...] = ()
+    """On these cases, written as in eval.cases; none: on the first of those."""
     evaluate_episodes: int = 20
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ The lock is the system's, on an empty hidden file: it ends with its process, how
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,9 +27,14 @@ def locked(run: Path, name: str = ".lock") -> Iterator[None]:
     except OSError as reason:
         raise disk_error(run, reason) from None
     with file:
-        if not _take(file):
+        # Whoever held it may have removed it since it was opened: that one keeps nobody out.
+        if not _take(file) or not _in_place(file, run / name):
             raise LockedError(f"another process trains in {run}; wait for it or choose another --out")
         yield
+
+
+def _in_place(file: IO[bytes], path: Path) -> bool:
+    return path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
 
 
 def _take(file: IO[bytes]) -> bool:

@@ -127,8 +127,8 @@ def toy_spec() -> EnvSpec:
     def expert(request: CollectRequest) -> Iterator[Trajectory]:
         env = Toy(request.kwargs["width"])
         own = Spaces(observation=env.observation_space, action=env.action_space)
-        count = request.episodes - request.kwargs["missing"]
-        return (random_episode(own, request.kwargs["length"], request.seed + i) for i in range(count))
+        given = request.indices[: len(request.indices) - request.kwargs["missing"]]
+        return (random_episode(own, request.kwargs["length"], request.seed + i) for i in given)
 
     return EnvSpec(
         name="Toy/Maze",

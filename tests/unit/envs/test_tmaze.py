@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rate.envs import ENVS
+from rate.envs.hashing import noise
 from rate.envs.spec import CollectRequest, spaces_of
-from rate.envs.tmaze import DOWN, LEFT, RIGHT, UP, TMazeBatch, TMazeEnv, noise, oracle
+from rate.envs.tmaze import DOWN, LEFT, RIGHT, UP, TMazeBatch, TMazeEnv, oracle
 from rate.errors import ConfigError
 from rate.seeding import Purpose, episode_seeds
 from rate.types import Trajectory

@@ -1,0 +1,188 @@
+"""`rate play`: one episode to look at, in the terminal or as a film."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import tyro
+
+from rate.cli.commands import print_json
+from rate.cli.console import OUT, note
+from rate.config import check_seed
+from rate.data.spaces import same_space
+from rate.data.windows import parse_options
+from rate.envs.demonstrate import PLAYER_STREAM
+from rate.envs.own import find_env
+from rate.envs.spec import EnvSpec, EvalCase, Player
+from rate.errors import ConfigError
+from rate.evaluation.episode import Begin, Frame, by_actor, by_chance, describe, make_to_watch
+from rate.evaluation.episode import play as play_episode
+from rate.evaluation.evaluator import cases_of, limited, target_of
+from rate.experiment import Run
+from rate.reports.film import Slide, check_film, half_blocks, write_film
+
+FPS = 4
+"""Frames per second where the environment does not say."""
+COLUMNS = 64
+"""Characters of a picture in the terminal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cast:
+    """Who plays which case."""
+
+    spec: EnvSpec
+    case: EvalCase
+    who: str
+    begin: Begin
+    observe: Callable[[float], None] | None = None
+
+
+def play(
+    env: tyro.conf.Positional[str | None] = None,
+    *,
+    run: Path | None = None,
+    set: str = "",
+    seed: int = 0,
+    max_steps: int | None = None,
+    target_return: float | None = None,
+    out: Path | None = None,
+    json: bool = False,
+) -> None:
+    """Watch one episode of an expert or of a trained run, as text or as a film.
+
+    Args:
+        env: Environment; with --run it may be left out: the run's own.
+        run: Run directory, or one checkpoint directory, that plays; None: the environment's expert.
+        set: Arguments of the environment, and options of its expert, as name=value[,name=value].
+        seed: Seed of the episode; eval.jsonl of a run has those of its evaluated episodes.
+        max_steps: Stop after so many steps; None: where the evaluation stops.
+        target_return: Return to ask a run for; None: the one that the case names.
+        out: File to write: .gif, .mp4 or .txt; None: the terminal.
+        json: Print JSON instead of frames.
+    """
+    check_seed("--seed", seed)
+    if out is not None:
+        check_film(out)
+    cast = _trained(env, run, set, seed, target_return) if run else _expert(env, set, seed)
+    steps = cast.case.max_steps if max_steps is None else max_steps
+    made = make_to_watch(cast.spec, cast.case.kwargs, _modes(out, json))
+    told = Told(play_episode(made, cast.begin, seed, steps, cast.observe))
+    try:
+        _show(told, out, json, made.metadata.get("render_fps") or FPS)
+    finally:
+        made.close()
+    _say_result(cast, told.last, seed, out, json)
+
+
+def _expert(name: str | None, text: str, seed: int) -> Cast:
+    """The expert with its options; where there is none, chance."""
+    if name is None:
+        raise ConfigError("which environment? usage: rate play ENV, or rate play --run RUN")
+    spec = find_env(name)
+    parts = [part for part in text.split(",") if part]
+    given = parse_options(parts)
+    of_case = inspect.signature(spec.case).parameters
+    case = _case(spec, [part for part in parts if not _only_of_expert(spec, part.partition("=")[0], of_case)])
+    if spec.player is None:
+        note(f"{name} has no expert that plays; actions are random")
+        return Cast(spec=spec, case=case, who="random actions", begin=by_chance(seed))
+    options = {**spec.expert_defaults, **{key: value for key, value in given.items() if key in spec.expert_defaults}}
+    player = partial(spec.player, **options)
+
+    def begin(env: gym.Env[Any, Any], info: Mapping[str, Any]) -> Player:
+        return player(env, np.random.default_rng([seed, PLAYER_STREAM]))  # as when data is collected
+
+    return Cast(spec=spec, case=case, who="the expert", begin=begin)
+
+
+def _only_of_expert(spec: EnvSpec, name: str, of_case: Iterable[str]) -> bool:
+    return name in spec.expert_defaults and name not in of_case
+
+
+def _trained(name: str | None, path: Path, text: str, seed: int, target_return: float | None) -> Cast:
+    run = Run.load(path)
+    config = run.config
+    spec = find_env(name or config.env.name)
+    chosen = text or next(iter(config.eval.cases if spec.name == config.env.name else ()), "")
+    case = limited(_case(spec, [chosen]), config.eval)
+    _check_spaces(run, spec, case)
+    asked = config.eval if target_return is None else replace(config.eval, target_return=target_return)
+    actor = run.actor(target_of(case, asked))
+    begin = by_actor(actor, seed, config.data.oracle)
+    return Cast(spec=spec, case=case, who=f"{config.model.name} of {path}", begin=begin, observe=actor.observe)
+
+
+def _case(spec: EnvSpec, parts: list[str]) -> EvalCase:
+    return cases_of(spec, [",".join(parts)])[0]
+
+
+def _check_spaces(run: Run, spec: EnvSpec, case: EvalCase) -> None:
+    env = spec.make(**case.kwargs)
+    env.close()
+    for kind in ("observation", "action"):
+        mine, theirs = getattr(run.spaces, kind), getattr(env, f"{kind}_space")
+        if not same_space(mine, theirs):
+            raise ConfigError(f"the run was trained with {kind}s {mine}, {spec.name} has {theirs}: they differ")
+
+
+class Told:
+    """Frames, of which the last is remembered."""
+
+    def __init__(self, frames: Iterator[Frame]) -> None:
+        self._frames = frames
+
+    def __iter__(self) -> Iterator[Frame]:
+        for frame in self._frames:
+            self.last = frame
+            yield frame
+
+
+def _modes(out: Path | None, json: bool) -> tuple[str, ...]:
+    """How the environment is to draw, what is best first."""
+    if out is None:
+        return () if json else ("ansi", "rgb_array") if OUT.is_terminal else ("ansi",)
+    return ("ansi",) if out.suffix == ".txt" else ("rgb_array", "ansi")
+
+
+def _show(frames: Iterable[Frame], out: Path | None, json: bool, fps: float) -> None:
+    if out is not None:
+        return write_film(out, (Slide(frame.picture, caption(frame)) for frame in frames), fps)
+    for frame in frames:
+        if not json:
+            _print(frame)
+
+
+def _print(frame: Frame) -> None:
+    print(caption(frame))
+    if isinstance(frame.picture, str):
+        print(frame.picture.rstrip("\n"), end="\n\n")
+    else:
+        OUT.print(half_blocks(frame.picture, min(COLUMNS, OUT.width)))
+
+
+def caption(frame: Frame) -> str:
+    """`step 3 · action 0 · reward 0 · return 0`."""
+    if frame.step == 0:
+        return "step 0"
+    action = " ".join(describe(frame.action).split())
+    return f"step {frame.step} · action {action} · reward {frame.reward:.4g} · return {frame.episode_return:.4g}"
+
+
+def _say_result(cast: Cast, last: Frame, seed: int, out: Path | None, json: bool) -> None:
+    succeeded = cast.spec.success(last.episode_return) if cast.spec.success else None
+    facts = {"env": cast.spec.name, "case": cast.case.name, "player": cast.who, "seed": seed, "steps": last.step}
+    facts |= {"return": last.episode_return, "success": succeeded, "out": str(out) if out else None}
+    if json:
+        return print_json(facts)
+    verdict = {None: "", True: ", success", False: ", no success"}[succeeded]
+    place = f"\n{out}" if out else ""
+    about = f"{cast.spec.name}, {cast.case.name}, seed {seed}: {cast.who}"
+    OUT.print(f"{about}: {last.step} steps, return {last.episode_return:.4g}{verdict}{place}", markup=False)

@@ -1,0 +1,148 @@
+"""Environments that nobody registered here: a Gymnasium id, or `module:factory`, as an EnvSpec.
+
+Nothing is imported or made before it is needed, so that a run can be loaded where its environment is not.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import re
+import sys
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+from types import ModuleType
+from typing import Any
+
+import gymnasium as gym
+
+from rate.envs.batch import SerialBatch
+from rate.envs.spec import ENVS, EnvSpec, EvalCase
+from rate.errors import ConfigError, UnknownNameError
+
+FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+"""module:factory"""
+GYMNASIUM_ID = re.compile(r"(?:[A-Za-z_][\w.]*:)?(?:[\w-]+/)?[\w.-]+-v\d+")
+"""Name-v0, namespace/Name-v0, or module:Name-v0, where importing the module registers the id."""
+UNLIMITED = 1_000_000
+"""Steps of an episode where the environment names no limit."""
+
+
+def find_env(name: str) -> EnvSpec:
+    """The environment of a registered name, of `module:factory`, or of a Gymnasium id."""
+    if name in ENVS:
+        return ENVS.get(name)
+    if FACTORY.fullmatch(name):
+        return _spec(name, "an environment of your own", partial(_from_factory, name))
+    if GYMNASIUM_ID.fullmatch(name):
+        return _spec(name, "an environment of Gymnasium's registry", partial(_from_id, name))
+    if not name:
+        raise ConfigError("there is no environment here, only data; name one, or see: rate eval RUN --held-out")
+    raise _unknown(name)
+
+
+def episode_limit(spec: EnvSpec) -> int | None:
+    """Steps after which the environment itself ends an episode, where it says so."""
+    env = spec.make()
+    try:
+        return env.spec.max_episode_steps if env.spec else None
+    finally:
+        env.close()
+
+
+def _spec(name: str, summary: str, make: Callable[..., gym.Env[Any, Any]]) -> EnvSpec:
+    return EnvSpec(
+        name=name,
+        summary=summary,
+        make=make,
+        make_batch=lambda **kwargs: SerialBatch(partial(make, **kwargs)),
+        expert=None,
+        case=partial(_case, name),
+        success=None,
+    )
+
+
+def _case(name: str, /, **kwargs: Any) -> EvalCase:
+    known = gym.registry.get(name)
+    return EvalCase(
+        name=",".join(f"{key}={value}" for key, value in kwargs.items()) or "default",
+        kwargs=kwargs,
+        target_return=None,
+        max_steps=(known.max_episode_steps if known else None) or UNLIMITED,
+        tags={key: str(value) for key, value in kwargs.items()},
+    )
+
+
+def _from_factory(name: str, /, **kwargs: Any) -> gym.Env[Any, Any]:
+    module_name, _, path = name.partition(":")
+    module = _module(module_name)
+    try:
+        factory = attrgetter(path)(module)
+    except AttributeError:
+        raise ConfigError(f"module {module_name!r} ({_file(module)}) has no {path!r}{_nearest(path, module)}") from None
+    if not callable(factory):
+        raise ConfigError(f"{name} is a {type(factory).__name__}; it must be a function or class that makes one")
+    return _made(name, partial(factory, **kwargs))
+
+
+def _from_id(name: str, /, **kwargs: Any) -> gym.Env[Any, Any]:
+    module, _, name_there = name.rpartition(":")
+    if module:
+        _module(module)
+    try:
+        gym.spec(name_there)
+    except gym.error.Error:
+        raise _unknown(name_there) from None
+    return _made(name, partial(gym.make, name_there, **kwargs))
+
+
+def _made(name: str, make: Callable[[], Any]) -> gym.Env[Any, Any]:
+    """What a user's function gives, if it is an environment."""
+    try:
+        env = make()
+    except Exception as error:
+        raise ConfigError(f"the environment {name} cannot be made: {_told(error)}") from error
+    if not isinstance(env, gym.Env):
+        raise ConfigError(f"{name} gives a {type(env).__name__}, which is not a Gymnasium environment")
+    for part in ("observation_space", "action_space"):
+        if not isinstance(getattr(env, part, None), gym.Space):
+            raise ConfigError(f"the environment that {name} gives has no {part}; set it in its __init__")
+    return env
+
+
+def _module(name: str) -> ModuleType:
+    """Import a module; behind all other places, the current directory is one to look in."""
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.append(here)
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            raise ConfigError(f"no module {error.name!r} in {here}, and none of that name is installed") from None
+        raise ConfigError(f"module {name!r} cannot be imported: {_told(error)}") from error
+    except Exception as error:
+        raise ConfigError(f"module {name!r} cannot be imported: {_told(error)}") from error
+
+
+def _file(module: ModuleType) -> str:
+    return getattr(module, "__file__", None) or "built in"
+
+
+def _nearest(path: str, module: ModuleType) -> str:
+    close = difflib.get_close_matches(path, [name for name in vars(module) if not name.startswith("_")], n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _unknown(name: str) -> UnknownNameError:
+    close = difflib.get_close_matches(name, [*ENVS.names(), *gym.registry], n=1, cutoff=0.5)
+    other = "give a name of `rate list envs`, a Gymnasium id, or module:factory"
+    return UnknownNameError(f"unknown environment {name!r}; {f'did you mean {close[0]!r}?' if close else other}")
+
+
+def _told(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__

@@ -1,0 +1,244 @@
+"""Collects a data set in parts: by several processes, and on from where it was stopped.
+
+Complete parts stand in a hidden directory beside the target until all are there. Then they are joined and moved.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rate.data.collect import OnEpisode, check_request, collect, dataset_name, join, parts_of
+from rate.data.columns import disk_errors
+from rate.data.store import TrajectoryStore, is_store
+from rate.envs import ENVS
+from rate.envs.spec import CollectRequest, EnvSpec
+from rate.errors import CheckpointError, ConfigError, DataError, RateError
+from rate.experiment.workers import in_processes, tell
+from rate.training.lock import LockedError, locked
+from rate.training.signals import Interrupted
+
+WAIT = 0.2
+"""Seconds between two looks at what another process is doing."""
+OFTEN = 0.1
+"""Seconds after which a worker tells of its episodes again."""
+
+Add = Callable[[int], None]
+"""Is told how many episodes have been added."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What is to be collected. Any number of workers do one job: each takes the next part that nobody has taken."""
+
+    spec: EnvSpec | str
+    """A name where the value cannot be sent to another process."""
+    request: CollectRequest
+    place: Path
+    """Holds the parts that are complete."""
+    attempt: Path
+    """Holds those that are being made, each in a directory that its worker has made to claim it."""
+
+    def part(self, episodes: range) -> Path:
+        return self.place / f"part-{episodes.start:09d}-{episodes.stop:09d}"
+
+    def complete(self) -> list[range]:
+        return [episodes for episodes in parts_of(self.request) if is_store(self.part(episodes))]
+
+
+def collect_to(
+    spec: EnvSpec, request: CollectRequest, path: Path, *, workers: int = 1, on_episode: OnEpisode | None = None
+) -> None:
+    """Collect a data set at a free place; if another process is collecting it there, wait for that one.
+
+    The files are the same, byte by byte, for every number of workers (0: one per core) and after any interruption.
+    """
+    if workers < 0:
+        raise ConfigError(f"workers is {workers}; it must not be negative")
+    request = check_request(spec, request)
+    check_free(path)
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    if len(parts_of(request)) == 1:
+        _collect_at_once(spec, request, path, on_episode)
+        return
+    place = path.parent / f".{path.name}.{dataset_name(spec, request)[-12:]}.parts"
+    while not is_store(path):
+        try:
+            with disk_errors(path):
+                place.mkdir(exist_ok=True)
+            with locked(place):
+                _collect_in_parts(spec, request, path, place, workers or os.cpu_count() or 1, on_episode)
+        except CheckpointError as reason:
+            if not isinstance(reason, LockedError) and place.exists():
+                raise
+            if on_episode is not None:
+                on_episode(_episodes(Job(spec=spec, request=request, place=place, attempt=place)), request.episodes)
+            time.sleep(WAIT)
+
+
+def check_free(path: Path) -> None:
+    """Refuse a place that holds anything."""
+    if is_store(path):
+        raise DataError(f"{path} already holds a data set; choose another directory or delete it")
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise DataError(f"{path} is in the way and holds no whole data set; delete it and start again")
+
+
+def _collect_at_once(spec: EnvSpec, request: CollectRequest, path: Path, on_episode: OnEpisode | None) -> None:
+    """Collect beside the place and move there, so that a process may be killed at any time."""
+    with disk_errors(path):
+        aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        collect(spec, request, aside / path.name, on_episode)
+        _move(aside / path.name, path)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _move(made: Path, path: Path) -> None:
+    try:
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()  # else Windows would not move there
+        os.replace(made, path)
+    except OSError:
+        if not is_store(path):  # else another process was faster
+            check_free(path)
+            raise
+
+
+def _collect_in_parts(
+    spec: EnvSpec, request: CollectRequest, path: Path, place: Path, workers: int, on_episode: OnEpisode | None
+) -> None:
+    """Make the parts that are missing, join all, move; the place is held by this process alone."""
+    for left in place.glob("attempt-*"):  # by a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    attempt = Path(tempfile.mkdtemp(prefix="attempt-", dir=place))
+    job = Job(spec=spec, request=request, place=place, attempt=attempt)
+    try:
+        if not is_store(path):
+            _drop_damaged(job)
+            _make_parts(job, workers, _counter(_episodes(job), request.episodes, on_episode))
+            join(spec, request, map(job.part, parts_of(request)), attempt / "joined")
+            _move(attempt / "joined", path)
+    except KeyboardInterrupt:
+        kept = _episodes(job)
+        if not kept:
+            raise
+        again = "start the same collection again to go on"
+        raise Interrupted(f"stopped; {kept} of {request.episodes} episodes are kept, {again}") from None
+    finally:
+        nothing_left = is_store(path) or not job.complete()
+        shutil.rmtree(place if nothing_left else attempt, ignore_errors=True)
+
+
+def _episodes(job: Job) -> int:
+    return sum(map(len, job.complete()))
+
+
+def _counter(done: int, total: int, on_episode: OnEpisode | None) -> Add:
+    """Adds up what all workers tell."""
+
+    def add(count: int) -> None:
+        nonlocal done
+        done += count
+        if on_episode is not None:
+            on_episode(done, total)
+
+    if done:
+        add(0)
+    return add
+
+
+def _drop_damaged(job: Job) -> None:
+    """Parts do not wait for the disk, so a power cut may have left one whose content is not there."""
+    for episodes in job.complete():
+        try:
+            TrajectoryStore.open(job.part(episodes))
+        except DataError:
+            shutil.rmtree(job.part(episodes))
+
+
+def _make_parts(job: Job, workers: int, add: Add) -> None:
+    missing = len(parts_of(job.request)) - len(job.complete())
+    jobs, sent = min(workers, missing), _sendable(job)
+    if jobs > 1 and sent is not None:
+        in_processes(_in_worker, [sent] * jobs, jobs=jobs, threads=1, on_told=add, on_end=_raise, lost=_lost)
+    _work(job, add)  # all of it, or what no worker could do
+
+
+def _sendable(job: Job) -> Job | None:
+    """The job as another process can read it; None where its environment has no name and cannot be sent."""
+    try:
+        pickle.dumps(job)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        assert isinstance(job.spec, EnvSpec)
+        return replace(job, spec=job.spec.name) if job.spec.name in ENVS else None
+    return job
+
+
+def _work(job: Job, add: Add) -> None:
+    """Collect every part that nobody has taken."""
+    if isinstance(job.spec, str) and job.spec not in ENVS:
+        return  # it was registered by a program that this process has not run: the first process does the job
+    spec = job.spec if isinstance(job.spec, EnvSpec) else ENVS.get(job.spec)
+    for episodes in parts_of(job.request):
+        claim = job.attempt / job.part(episodes).name
+        if is_store(job.part(episodes)):
+            continue
+        try:
+            claim.mkdir()
+        except FileExistsError:
+            continue
+        request = replace(job.request, part=episodes)
+        collect(spec, request, claim / "made", lambda done, total: add(1), sync=False)
+        os.rename(claim / "made", job.part(episodes))
+
+
+def _in_worker(job: Job) -> Exception | None:
+    """As `_work`; what goes wrong is the result."""
+    try:
+        add, rest = _seldom(tell)
+        _work(job, add)
+        rest()
+    except (RateError, OSError) as reason:
+        return reason
+    except Exception as defect:
+        traceback.print_exc()  # the line alone would not help to find it
+        return RuntimeError(f"a worker failed: {type(defect).__name__}: {defect}")
+    return None
+
+
+def _seldom(tell: Add) -> tuple[Add, Callable[[], None]]:
+    """Tells sums now and then, since a fast expert gives thousands of episodes in a second; and the rest at the end."""
+    count, told = 0, time.monotonic()
+
+    def rest() -> None:
+        nonlocal count, told
+        tell(count)
+        count, told = 0, time.monotonic()
+
+    def add(more: int) -> None:
+        nonlocal count
+        count += more
+        if time.monotonic() - told >= OFTEN:
+            rest()
+
+    return add, rest
+
+
+def _raise(job: Job, reason: Exception | None) -> None:
+    if reason is not None:
+        raise reason
+
+
+def _lost(job: Job, code: int | None) -> Exception:
+    ended = f"a worker that collected parts of {job.place} ended with code {code} and said nothing"
+    return DataError(f"{ended}; what is complete is kept: start again, with fewer workers if memory was short")

@@ -1,0 +1,92 @@
+"""Recipes for POPGym: four models on each of the 48 tasks, in one small size, and the suites that compare them.
+
+A window holds a whole episode where that has at most 210 steps, else its beginning, where what must be kept is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from rate.config import EnvConfig, RunConfig, edit
+from rate.data.windows import DataConfig
+from rate.envs import ENVS
+from rate.envs.popgym import TASKS
+from rate.evaluation.evaluator import EvalConfig
+from rate.models import MODELS
+from rate.recipes.recipe import RECIPES
+from rate.recipes.suite import SUITES, Suite, SuiteRun
+from rate.training.config import TrainConfig
+
+LONGEST = 210
+SEGMENTS = 3
+
+STEPS, BUDGET = 1000, 60_000
+"""Optimiser steps, and the most environment steps that each row of the batches sees in them."""
+
+SIZES: dict[str, Any] = {"layers": 2, "width": 64, "heads": 4, "head_width": 16, "feed_forward": 256}
+FIELDS: dict[str, dict[str, Any]] = {
+    "rate": {**SIZES, "memory_tokens": 10, "valve_heads": 2},
+    "dt": SIZES,
+    "bc-lstm": {"previous_action": True},  # what a grid shows means nothing without the place that was asked about
+    "bc-mlp": {},
+}
+"""Model to the fields in which it differs from its preset."""
+
+SIX = ("RepeatFirst", "RepeatPrevious", "CountRecall", "Autoencode", "Concentration", "VelocityOnlyCartPole")
+
+
+def window_of(env: str) -> int:
+    """The longest episode of a task, up to a multiple of the segments."""
+    steps = min(ENVS.get(env).case().max_steps, LONGEST)
+    return -(-steps // SEGMENTS) * SEGMENTS
+
+
+def popgym(env: str, model: str) -> RunConfig:
+    """One model on one task."""
+    window = window_of(env)
+    return RunConfig(
+        recipe=f"{env}/{model}",
+        env=EnvConfig(name=env),
+        model=MODELS.get(model)(window, **FIELDS[model]),
+        data=DataConfig(episodes=1000),
+        train=TrainConfig(
+            window=window, steps=min(STEPS, BUDGET // window), batch_size=32, learning_rate=3e-3, checkpoint_every=100
+        ),
+        eval=EvalConfig(),
+    )
+
+
+for _env in TASKS:
+    for _model in FIELDS:
+        RECIPES.add(f"{_env}/{_model}", partial(popgym, _env, _model))
+
+
+def runs(envs: Sequence[str], changes: dict[str, Any]) -> Iterator[SuiteRun]:
+    """Every model on these tasks, two seeds."""
+    for seed in range(2):
+        for env in envs:
+            for model in FIELDS:
+                config = edit(popgym(env, model), {"seed": seed, **changes})
+                yield SuiteRun(name=f"{env.removeprefix('popgym/')}/{model}/seed{seed}", config=config)
+
+
+for _suite in (
+    Suite(
+        name="popgym",
+        summary="rate, dt, bc-lstm and bc-mlp on all 48 tasks, data of the scripted experts",
+        runs=lambda: list(runs(TASKS, {})),
+    ),
+    Suite(
+        name="popgym-six",
+        summary="the same on six tasks at their easy level: some hours on two cores",
+        runs=lambda: list(runs([f"popgym/{family}-Easy" for family in SIX], {})),
+    ),
+    Suite(
+        name="popgym-paper-like",
+        summary="all 48 tasks, data that is as good or bad as the paper's",
+        runs=lambda: list(runs(TASKS, {"data.options": ("grade=paper-like",), "data.episodes": 3000})),
+    ),
+):
+    SUITES.add(_suite.name, _suite)

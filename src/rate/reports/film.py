@@ -1,0 +1,202 @@
+"""Frames of an episode as a film (GIF, MP4) or as coloured half blocks for a terminal.
+
+Text is drawn in the monospace font that Matplotlib brings along; below each picture stands a caption.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import matplotlib
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+from rich.text import Text
+
+from rate.errors import ConfigError, MissingExtraError
+from rate.serial import write_atomically
+from rate.types import Array
+
+WIDTH = 448
+"""Pixels: films are at least this wide."""
+LARGEST = (720, 480)
+"""Width and height that pictures are brought near to."""
+MARGIN, SIZE = 12, 14
+PAPER, INK = (255, 255, 255), (29, 36, 48)
+HOLD = 1.5
+"""Seconds for which the last frame stays."""
+ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+"""Colours of a terminal, which some environments put into their text."""
+
+
+class Slide(NamedTuple):
+    """A picture, (height, width, 3) bytes or text, and the line below it."""
+
+    picture: Array | str
+    caption: str
+
+
+def check_film(path: Path) -> None:
+    """Refuse, before anything is played, a file that could not be written."""
+    if path.suffix.lower() not in WRITERS:
+        raise ConfigError(f"{path} is none of {', '.join(WRITERS)}; give a file with one of these endings")
+    if not path.parent.is_dir():
+        raise ConfigError(f"the directory {path.parent} does not exist; make it first")
+    if path.is_dir():
+        raise ConfigError(f"{path} is a directory; give a file")
+    if path.suffix.lower() == ".mp4" and importlib.util.find_spec("imageio_ffmpeg") is None:
+        raise MissingExtraError("imageio[ffmpeg]", "video")
+
+
+def write_film(path: Path, slides: Iterable[Slide], fps: float) -> None:
+    """Write the film whole or not at all; the ending of the file says what it is."""
+    check_film(path)
+    write_atomically(path, WRITERS[path.suffix.lower()](slides, fps))
+
+
+def half_blocks(picture: Array, columns: int) -> Text:
+    """A coarse picture of two pixels per character."""
+    height, width = picture.shape[:2]
+    columns = max(1, min(columns, width))
+    rows = max(1, round(columns * height / width / 2))
+    small = Image.fromarray(_bytes(picture)).resize((columns, 2 * rows), Image.Resampling.BOX)
+    pairs = np.asarray(small).reshape(rows, 2, columns, 3)
+    text = Text(no_wrap=True)
+    for upper, lower in pairs:
+        for above, below in zip(upper, lower, strict=True):
+            text.append("▀", style=f"rgb({','.join(map(str, above))}) on rgb({','.join(map(str, below))})")
+        text.append("\n")
+    return text
+
+
+# ----------------------------------------------------------------------------------------------------- writers
+
+
+def _gif(slides: Iterable[Slide], fps: float) -> bytes:
+    # Palettes at once: a long film in full colour would fill the memory.
+    images = (image.quantize(128, dither=Image.Dither.NONE) for image in _images(slides, fps))
+    buffer = io.BytesIO()
+    duration = max(20, round(1000 / fps))  # viewers slow down what is shorter
+    next(images).save(buffer, format="GIF", save_all=True, append_images=images, duration=duration, loop=0)
+    return buffer.getvalue()
+
+
+def _mp4(slides: Iterable[Slide], fps: float) -> bytes:
+    import imageio_ffmpeg
+
+    with tempfile.TemporaryDirectory() as place:
+        path, writer = Path(place) / "film.mp4", None
+        for image in _images(slides, fps):
+            if writer is None:
+                writer = imageio_ffmpeg.write_frames(str(path), image.size, fps=fps, macro_block_size=2, quality=7)
+                writer.send(None)
+            writer.send(image.tobytes())
+        if writer is not None:
+            writer.close()
+        return path.read_bytes()
+
+
+def _text(slides: Iterable[Slide], fps: float) -> bytes:
+    return "\n".join(f"{slide.caption}\n{_plain(slide.picture)}\n" for slide in slides).encode()
+
+
+def _plain(picture: Array | str) -> str:
+    return ESCAPE.sub("", picture).rstrip("\n") if isinstance(picture, str) else f"picture of {picture.shape}"
+
+
+WRITERS: dict[str, Callable[[Iterable[Slide], float], bytes]] = {".gif": _gif, ".mp4": _mp4, ".txt": _text}
+
+
+# ----------------------------------------------------------------------------------------------------- drawing
+
+
+def _images(slides: Iterable[Slide], fps: float) -> Iterator[Image.Image]:
+    """Images of one size; the last one comes as often as it takes to be seen."""
+    iterator = iter(slides)
+    first = next(iterator)
+    if isinstance(first.picture, str):  # texts differ in size, and are small enough to be kept
+        kept = [first, *iterator]
+        page = _page([_plain(slide.picture) for slide in kept])
+        images = (_framed(_drawn(_plain(slide.picture), page), slide.caption) for slide in kept)
+    else:
+        size = _picture_size(first.picture)
+        images = (_framed(_scaled(slide.picture, size), slide.caption) for slide in (first, *iterator))
+    for image in images:
+        yield image
+    for _ in range(round(HOLD * fps)):
+        yield image
+
+
+class Page(NamedTuple):
+    """What texts are drawn on."""
+
+    width: int
+    height: int
+    font: int = SIZE
+
+
+def _page(texts: Sequence[str]) -> Page:
+    """Room for the largest of the texts; short lines are printed larger, up to three times."""
+    columns = max(len(line) for text in texts for line in text.split("\n"))
+    rows = max(text.count("\n") + 1 for text in texts)
+    font = next((size for size in range(3 * SIZE, SIZE, -1) if columns * _cell(size)[0] <= WIDTH - 2 * MARGIN), SIZE)
+    advance, height = _cell(font)
+    return Page(round(columns * advance) + 1, rows * height, font)
+
+
+def _drawn(text: str, page: Page) -> Image.Image:
+    image = Image.new("RGB", (page.width, page.height), PAPER)
+    for row, line in enumerate(text.split("\n")):
+        ImageDraw.Draw(image).text((0, row * _cell(page.font)[1]), line, fill=INK, font=_font(page.font))
+    return image
+
+
+def _picture_size(picture: Array) -> tuple[int, int]:
+    """Small pictures grow by a whole factor, so that their pixels stay square; large ones shrink."""
+    height, width = picture.shape[:2]
+    factor = min(LARGEST[0] / width, LARGEST[1] / height)
+    factor = int(factor) or factor
+    return round(width * factor), round(height * factor)
+
+
+def _scaled(picture: Array | str, size: tuple[int, int]) -> Image.Image:
+    if isinstance(picture, str):  # an environment that cannot draw one of its states
+        return _drawn(_plain(picture), Page(*size))
+    image = Image.fromarray(_bytes(picture))
+    grows = size[0] > image.width
+    return image.resize(size, Image.Resampling.NEAREST if grows else Image.Resampling.LANCZOS)
+
+
+def _framed(picture: Image.Image, caption: str) -> Image.Image:
+    """On white, with the caption below; both sides even, as films need them."""
+    advance, line = _cell()
+    width = max(WIDTH, picture.width + 2 * MARGIN)
+    height = picture.height + line + 3 * MARGIN
+    image = Image.new("RGB", (width + width % 2, height + height % 2), PAPER)
+    image.paste(picture, ((width - picture.width) // 2, MARGIN))
+    room = int((width - 2 * MARGIN) / advance)
+    shown = caption if len(caption) <= room else f"{caption[: room - 1]}…"
+    ImageDraw.Draw(image).text((MARGIN, picture.height + 2 * MARGIN), shown, fill=INK, font=_font())
+    return image
+
+
+def _bytes(picture: Array) -> Array:
+    """(height, width, 3) bytes of what may be grey, or have an alpha channel."""
+    picture = np.asarray(picture, dtype=np.uint8)
+    return np.repeat(picture[..., None], 3, axis=2) if picture.ndim == 2 else np.ascontiguousarray(picture[..., :3])
+
+
+@cache
+def _font(size: int = SIZE) -> ImageFont.FreeTypeFont:
+    return ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSansMono.ttf"), size)
+
+
+def _cell(font: int = SIZE) -> tuple[float, int]:
+    """Width of a character and height of a line."""
+    return _font(font).getlength("0"), round(1.25 * font)

@@ -1,0 +1,209 @@
+"""Own data and environments that do not work: exit code 2, one line that says why, and nothing on disk is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from integration import echo
+from integration.tiny import files
+from rate.cli.main import main
+from rate.data.columns import crc32
+
+Refused = Callable[..., str]
+ENV = "bad_echo:make"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RATE_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "bad_echo.py").write_text(echo.SOURCE)
+    yield tmp_path
+    sys.modules.pop("bad_echo", None)
+
+
+@pytest.fixture
+def log(place: Path) -> Path:
+    """Data that is in order."""
+    return echo.write_store(place / "log", echo.episodes(30))
+
+
+def change(log: Path, name: str, alter: Callable[[Any], Any]) -> None:
+    """Other values in a column, with a card that agrees: what another program may have written."""
+    path, card = log / "shard-00000" / f"{name}.npy", json.loads((log / "card.json").read_text())
+    np.save(path, alter(np.load(path)))
+    card["shards"][0]["files"][path.name] = {"size": path.stat().st_size, "crc32": crc32(path)}
+    (log / "card.json").write_text(json.dumps(card))
+
+
+def put(index: int, value: float) -> Callable[[Any], Any]:
+    def alter(rows: Any) -> Any:
+        rows[index] = value
+        return rows
+
+    return alter
+
+
+def halve(log: Path) -> None:
+    path = log / "shard-00000" / "observations.npy"
+    os.truncate(path, path.stat().st_size // 2)
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
+    "rewards that are no number": (lambda log: change(log, "rewards", put(7, np.nan)), ("rewards", "not finite")),
+    "rewards without end": (lambda log: change(log, "rewards", put(7, np.inf)), ("rewards", "not finite")),
+    "an action out of range": (lambda log: change(log, "actions", put(7, 4)), ("actions", "outside of Discrete(4)")),
+    "an action below the range": (lambda log: change(log, "actions", put(7, -1)), ("actions", "outside")),
+    "an episode of length 0": (lambda log: change(log, "offsets", put(1, 0)), ("offsets.npy", "card")),
+    "a shard cut in half": (halve, ("observations.npy", "bytes", "again")),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGES)
+def test_data_that_breaks_training(case: str, log: Path, refused: Refused) -> None:
+    damage, parts = DAMAGES[case]
+    damage(log)
+    refused(["data", "check", "log", "--env", ENV], *parts)
+    refused(["data", "info", "log"], *parts)
+    refused(["train", "--data", "log", "--env", ENV, "--out", "run"], *parts)
+
+
+def minari_with(change: Callable[[dict[str, Any]], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("minari")
+    good = echo.episodes
+
+    def bad(count: int) -> list[dict[str, Any]]:
+        columns = good(count)
+        change(columns[2])
+        return columns
+
+    monkeypatch.setattr(echo, "episodes", bad)
+    echo.write_minari("me/bad-v0", 5)
+
+
+MINARI: dict[str, tuple[Callable[[dict[str, Any]], Any], tuple[str, ...]]] = {
+    "rewards": (lambda columns: columns["rewards"].fill(np.nan), ("episode 2", "rewards", "not finite")),
+    "actions": (lambda columns: columns["actions"].fill(9), ("episode 2", "actions", "outside of Discrete(4)")),
+}
+
+
+@pytest.mark.parametrize("case", MINARI)
+def test_minari_data_that_breaks_training(case: str, refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left of the copy that was begun."""
+    change, parts = MINARI[case]
+    minari_with(change, monkeypatch)
+    Path("data").mkdir()
+    refused(["data", "check", "me/bad-v0"], *parts)
+    refused(["train", "--data", "me/bad-v0", "--env", ENV, "--out", "run"], *parts)
+
+
+def test_spaces_that_do_not_fit(place: Path, refused: Refused, capsys: pytest.CaptureFixture[str]) -> None:
+    spaces = replace(echo.SPACES, action=gym.spaces.Discrete(5))
+    echo.write_store(place / "log", echo.episodes(30), spaces)
+    refused(["train", "--data", "log", "--env", ENV, "--out", "run"], "actions Discrete(5)", ENV, "Discrete(4)")
+    before = files(place)
+    assert main(["data", "check", "log", "--env", ENV]) == 2
+    assert "actions Discrete(5)" in capsys.readouterr().err and files(place) == before
+    assert main(["data", "check", "log"]) == 0
+
+
+def test_an_action_space_that_no_head_knows(place: Path, refused: Refused, capsys: pytest.CaptureFixture[str]) -> None:
+    spaces = replace(echo.SPACES, action=gym.spaces.MultiBinary(4))
+    columns = [{**item, "actions": np.zeros((echo.STEPS, 4), np.int8)} for item in echo.episodes(3)]
+    echo.write_store(place / "log", columns, spaces)
+    assert main(["data", "check", "log"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1 and "MultiBinary(4)" in said[0] and "not supported" in said[0]
+
+
+def one_step(columns: dict[str, Any]) -> dict[str, Any]:
+    """The last step alone."""
+    return {name: rows[-2:] if name == "observations" else rows[-1:] for name, rows in columns.items()}
+
+
+NOTES: dict[str, tuple[Callable[[list[dict[str, Any]]], Any], str]] = {
+    "one step": (lambda log: log.append(one_step(log[0])), "1 of 31 episodes have one step"),
+    "few": (lambda log: log.__delitem__(slice(5, None)), "there are only 5 episodes"),
+    "one return": (lambda log: [one["rewards"].fill(0.5) for one in log], "every episode returns 3"),
+    "one action": (lambda log: [one["actions"].fill(2) for one in log], "every action is 2"),
+    "no end": (lambda log: [one["terminations"].fill(False) for one in log], "30 of 30 episodes are neither"),
+    "several in one": (lambda log: log[0]["terminations"].fill(True), "1 of 30 episodes go on after a step"),
+    "copies": (lambda log: log.extend(log[:3]), "3 of 33 episodes are copies"),
+}
+
+
+@pytest.mark.parametrize("case", NOTES)
+def test_data_that_is_worth_a_note(case: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change, expected = NOTES[case]
+    columns = echo.episodes(30)
+    assert len({one["observations"].tobytes() + one["actions"].tobytes() for one in columns}) == 30
+    change(columns)
+    echo.write_store(place / "log", columns)
+    assert main(["data", "check", "log", "--env", ENV]) == 0
+    said = capsys.readouterr().out
+    assert f"note: {expected}" in said and "nothing would break" in said
+
+
+def test_good_data_needs_no_note(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "check", "log", "--env", ENV]) == 0
+    assert capsys.readouterr().out == "nothing would break training on the 30 episodes of log\n"
+
+
+def test_only_episodes_of_one_step(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    echo.write_store(place / "log", [one_step(item) for item in echo.episodes(30)])
+    assert main(["data", "check", "log"]) == 2
+    assert "every episode has one step" in capsys.readouterr().err
+
+
+def test_imports_that_are_refused(place: Path, refused: Refused) -> None:
+    (place / "log.pkl").write_bytes(b"\x80\x04N.")
+    refused(["data", "import", "log.pkl", "--out", "log"], "run code", "--allow-pickle-code")
+    refused(["data", "import", "log.pkl", "--out", "log", "--allow-pickle-code"], "no list of dicts")
+    refused(["data", "import", "nowhere.npz", "--out", "log"], "no file nowhere.npz")
+    refused(["data", "import", "log.pkl", "--out", "log", "--format", "csv"], "csv")
+    np.savez("flat.npz", observations=np.zeros(4, int), actions=np.array([0, 1, 7, 0]), rewards=np.zeros(4))
+    refused(["data", "import", "flat.npz", "--out", "log", "--env", ENV], "actions", "outside of Discrete(4)")
+    columns = {"observations": np.zeros(4, int), "actions": np.zeros(4, int), "rewards": np.zeros(4)}
+    np.savez("empty.npz", offsets=np.array([0, 2, 2, 4]), **columns)
+    refused(["data", "import", "empty.npz", "--out", "log"], "episode 1", "no step", "leave empty episodes out")
+
+
+BLOCKED = """
+import sys
+sys.modules.update({{name: None for name in {modules!r}}})
+from rate.cli.main import main
+sys.exit(main({words!r}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("modules", "words", "extra"),
+    [
+        (["minari"], ["data", "check", "me/echo-v0"], "minari"),
+        (["minari"], ["train", "--data", "me/echo-v0", "--env", ENV], "minari"),
+        (["h5py"], ["data", "import", "log.hdf5", "--out", "log"], "h5py"),
+    ],
+)
+def test_an_extra_that_is_not_installed(modules: list[str], words: list[str], extra: str, place: Path) -> None:
+    (place / "log.hdf5").write_bytes(b"")
+    before = files(place)
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED.format(modules=modules, words=words)], capture_output=True, text=True
+    )
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == f"rate: {extra} is not installed; install it with: pip install 'rate-rl[minari]'\n"
+    assert files(place) == before

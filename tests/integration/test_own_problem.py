@@ -1,0 +1,179 @@
+"""A user's day: an environment and a data set that the library does not know, and no file of it is edited."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from integration import echo
+from rate.cli.main import main
+from rate.cli.train import read_arguments
+from rate.config import RunConfig
+from rate.experiment import Run
+
+Refused = Callable[..., str]
+SMALL = ["--model.layers", "1", "--model.width", "32", "--model.heads", "2", "--model.head-width", "16"]
+QUICK = ["--train.batch-size", "32", "--train.learning-rate", "3e-3", "--train.warmup-steps", "10"]
+CHANCE = 0.25
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The directory of a user, with an environment in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RATE_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "my_echo.py").write_text(echo.SOURCE)
+    yield tmp_path
+    sys.modules.pop("my_echo", None)
+
+
+@pytest.fixture
+def store(place: Path) -> str:
+    echo.write_store(place / "log", echo.episodes(60))
+    return "log"
+
+
+def config_of(*words: str) -> RunConfig:
+    return read_arguments(words).config
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("bc-lstm", [*QUICK, "--train.steps", "300"]),
+        pytest.param("rate", ["--train.steps", "200"], marks=pytest.mark.slow),
+    ],
+)
+def test_the_whole_day(model: str, options: list[str], place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("minari")
+    echo.write_minari("me/echo-v0", 400)
+    assert main(["data", "check", "me/echo-v0", "--env", "my_echo:make"]) == 0
+    assert "nothing would break" in capsys.readouterr().out
+    trained = ["train", "--data", "me/echo-v0", "--env", "my_echo:make", "--model", model, *options]
+    assert main(trained) == 0
+    capsys.readouterr()
+    run = f"runs/my_echo-make/{model}-seed0"
+    played = subprocess.run(
+        [sys.executable, "-m", "rate", "eval", run, "--json"], cwd=place, capture_output=True, text=True, check=True
+    )
+    case = json.loads(played.stdout)[0]
+    assert case["episodes"] == 100
+    assert case["return_mean"] > 0.9 > 3 * CHANCE  # who guesses gets 0.25, the data 0.75
+    assert main(["eval", run, "--held-out", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["episodes"] == 40
+    assert main(["eval", run, "--set", "silence=2", "--episodes", "4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["case"] == "silence=2"
+    assert main(["play", "--run", run, "--out", "x.gif", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["env"], shown["steps"]) == ("my_echo:make", 6) and (place / "x.gif").stat().st_size > 1000
+    assert main(["report", run, "--out", "report"]) == 0
+    assert main([*trained, "--resume"]) == 0  # the same values are read off the data again
+
+
+def test_what_the_data_decides(store: str) -> None:
+    config = config_of("--data", store, "--env", "my_echo:make")
+    assert (config.env.name, config.data.path, config.recipe) == ("my_echo:make", "log", "own")
+    assert (config.train.window, config.model.segment_len, config.data.start) == (6, 2, "first")
+    assert (config.data.return_scale, config.eval.target_return, config.eval.max_steps) == (1.0, 1.0, 12)
+    edited = config_of("--data", store, "--env", "my_echo:make", "--model", "dt", "--data.return-scale", "5")
+    assert (edited.model.name, edited.data.return_scale, edited.train.window) == ("dt", 5.0, 6)
+    assert config_of("--data", store, "--env", "my_echo:make", "--model", "cql-mlp").objective.name == "cql"
+
+
+@pytest.mark.parametrize(
+    ("length", "window", "start"), [(1, 1, "first"), (2, 3, "first"), (8, 9, "first"), (200, 90, "random")]
+)
+def test_windows_follow_the_longest_episode(length: int, window: int, start: str, place: Path) -> None:
+    import numpy as np
+
+    last = np.arange(length) == length - 1
+    columns = {
+        "observations": np.zeros(length + 1, np.int64),
+        "actions": np.zeros(length, np.int64),
+        "rewards": np.full(length, -2.0),
+        "terminations": last,
+        "truncations": ~last & False,
+    }
+    echo.write_store(place / "long", [columns] * 3)
+    config = config_of("--data", "long")
+    assert (config.train.window, config.data.start, config.data.return_scale) == (window, start, 2.0 * length)
+
+
+def test_seeds_of_the_data_are_not_evaluated(place: Path) -> None:
+    pytest.importorskip("minari")
+    echo.write_minari("me/echo-v0", 5, first=0)  # with seeds that evaluation takes by default
+    assert config_of("--data", "me/echo-v0", "--env", "my_echo:make").eval.seed == 1
+
+
+def test_without_an_environment_held_out_actions_are_the_judge(
+    store: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "--data", store, *SMALL, *QUICK, "--train.steps", "20"]) == 0
+    assert "training without an environment" in capsys.readouterr().err
+    assert main(["eval", "runs/log/rate-seed0", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["episodes"] == 6 and found["steps"] == 36 and found["absolute_error"] is None
+    assert 0 < found["loss"] < 3 and 0 <= found["accuracy"] <= 1
+    kept = json.loads((place / "runs/log/rate-seed0/held_out.json").read_text())
+    assert len(kept["episodes"]) == 6 and kept["total"]["loss"] == pytest.approx(found["loss"])
+    assert kept["total"]["loss"] == pytest.approx(sum(one["loss"] for one in kept["episodes"].values()) / 6)
+    logged = [json.loads(line) for line in (place / "runs/log/rate-seed0/metrics.jsonl").read_text().splitlines()]
+    assert found["loss"] == pytest.approx([line["valid/loss"] for line in logged if "valid/loss" in line][-1], rel=1e-4)
+
+
+def test_a_run_is_loaded_where_its_environment_is_not(store: str, place: Path) -> None:
+    assert main(["train", "--data", store, "--env", "my_echo:make", *SMALL, "--train.steps", "1"]) == 0
+    os.remove(place / "my_echo.py")
+    sys.modules.pop("my_echo")
+    run = Run.load("runs/my_echo-make/rate-seed0")
+    assert run.held_out().total.steps == 36 and run.actor(1.0).act(3) in range(4)
+    assert main(["eval", "runs/my_echo-make/rate-seed0"]) == 2
+
+
+def test_data_that_names_its_environment(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    echo.write_store(place / "log", echo.episodes(3), environment="my_echo:make")
+    assert config_of("--data", "log").env.name == ""  # a name in a file does not run code
+    assert "give --env my_echo:make" in capsys.readouterr().err and "my_echo" not in sys.modules
+    assert main(["collect", "tmaze", "--episodes", "5", "--set", "length=9", "--out", "maze"]) == 0
+    config = config_of("--data", "maze")
+    assert (config.env.name, config.eval.cases, config.eval.max_steps) == ("tmaze", ("length=9",), None)
+
+
+@pytest.mark.parametrize(
+    ("env", "path"), [("my_echo:make", "my_echo-make"), ("CartPole-v1", "CartPole-v1"), ("a.b:C.make", "a.b-C.make")]
+)
+def test_runs_have_safe_places(env: str, path: str, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    from rate.cli.train import slug
+
+    config = config_of("--data", store)
+    assert slug(replace(config, env=replace(config.env, name=env))) == path
+    assert slug(replace(config, data=replace(config.data, path="/tmp/../x y"))) == "tmp/x-y"
+
+
+def test_a_recipe_takes_data_and_nothing_else(store: str, refused: Refused) -> None:
+    assert main(["collect", "tmaze", "--episodes", "5", "--set", "length=9", "--out", "maze"]) == 0
+    assert config_of("tmaze/rate", "--data", "maze").data.path == "maze"
+    assert config_of("tmaze/rate", "--data", "x/y-v0").data.path == "minari:x/y-v0"
+    refused(["train", "tmaze/rate", "--env", "my_echo:make"], "--env goes with --data")
+    refused(["train", "tmaze/rate", "--data", store, "--model", "dt"], "--model goes with --data", "recipe")
+    refused(["train", "--env", "my_echo:make"], "--env goes with --data")
+    refused(["train", "--data", store, "--model", "rata"], "unknown model", "'rate'")
+    refused(["train", "--data", store, "--env", "my_echo:mak"], "has no 'mak'", "did you mean 'make'?")
+    refused(["train", "--data", store, "--env", "CartPole-v1"], "observations", "differ")
+
+
+def test_no_held_out_episode(store: str, refused: Refused) -> None:
+    words = ["train", "--data", store, "--data.validation-fraction", "0", *SMALL, "--train.steps", "1", "--out", "run"]
+    assert main(words) == 0
+    refused(["eval", "run"], "holds out no episode", "validation_fraction")

@@ -1,0 +1,46 @@
+"""The memory condition is logged during training, for every case that was asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rate.experiment import train_run
+from rate.recipes import SUITES, recipe
+
+TINY = {
+    "train.window": 9,
+    "train.steps": 2,
+    "train.batch_size": 4,
+    "train.evaluate_every": 1,
+    "train.evaluate_episodes": 4,
+    "data.episodes": 10,
+    "data.options": ("length=9",),
+}
+
+
+@pytest.mark.parametrize(("env", "cues"), [("aar", ("0", "1")), ("tmaze", ("-1", "1"))])
+def test_every_case_has_its_metrics(
+    env: str, cues: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RATE_DATA", str(tmp_path / "data"))
+    cases = ("length=9", "length=18")
+    changes = {**TINY, "train.evaluate_cases": cases, "eval.cases": ("length=12",), "model.segment_len": 3}
+    run = train_run(recipe(f"{env}/rate", changes), tmp_path / "run")
+    lines = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    (last,) = [line for line in lines if line["step"] == 2 and any(key.startswith("eval/") for key in line)]
+    names = ["return_mean", "success_rate", *(f"recall/{cue}" for cue in cues), "recall/sum"]
+    assert {key for key in last if key != "step"} == {f"eval/{case}/{name}" for case in cases for name in names}
+    for case in cases:
+        parts = [last[f"eval/{case}/recall/{cue}"] for cue in cues]
+        assert last[f"eval/{case}/recall/sum"] == pytest.approx(sum(parts)) and min(parts) > 0
+
+
+def test_the_suite_compares_rate_and_dt_alike() -> None:
+    runs = SUITES.get("aar").runs()
+    assert [run.name for run in runs] == [f"{model}/seed{seed}" for seed in range(3) for model in ("rate", "dt")]
+    assert len({str(run.config.train) for run in runs}) == 1
+    assert {run.config.eval.cases for run in runs} == {("length=90", "length=180")}
+    assert runs[0].config.model.segment_len == 30 and runs[1].config.model.context == 90  # type: ignore[attr-defined]
