@@ -7,13 +7,14 @@ Differs from the paper: the paper's demonstrations come from a policy that was t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from rate.envs.hashing import LENGTH_STREAM, below, key, mix
 from rate.envs.minigrid_grid import (
     BALL,
     EAST,
@@ -22,6 +23,7 @@ from rate.envs.minigrid_grid import (
     LEFT,
     NORTH,
     RIGHT,
+    SMALLEST,
     SOUTH,
     WALL,
     WEST,
@@ -46,11 +48,17 @@ _RETRY = 0x9E3779B
 class ExpertOptions(Task):
     """What the data set of the expert looks like."""
 
+    sizes: str = "exact"
+    """`exact`: all grids have that size; `uniform`: each has its own, odd and drawn from 11 .. size."""
     min_length: int = 0
     """Shorter episodes are drawn again; the paper keeps those of at least 60 steps."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.sizes not in ("exact", "uniform"):
+            raise ConfigError(f"minigrid-memory expert: sizes must be 'exact' or 'uniform', got {self.sizes!r}")
+        if self.sizes == "uniform" and self.min_length:
+            raise ConfigError("minigrid-memory expert: min_length needs sizes='exact'")
         longest = 2 * self.size - 3
         if type(self.min_length) is not int or not 0 <= self.min_length <= longest:
             raise ConfigError(
@@ -131,7 +139,18 @@ def expert(request: CollectRequest) -> Iterator[Trajectory]:
 
 def _episodes(seeds: NDArray[np.int64], options: ExpertOptions) -> Iterator[Trajectory]:
     for start in range(0, len(seeds), BATCH):
-        yield from _play(_long_enough(seeds[start : start + BATCH], options), options)
+        block = seeds[start : start + BATCH]
+        sizes, played = _sizes(block, options), dict[int, Trajectory]()
+        for size in np.unique(sizes).tolist():
+            rows, alike = np.flatnonzero(sizes == size).tolist(), replace(options, size=size, sizes="exact")
+            played.update(zip(rows, _play(_long_enough(block[rows], alike), alike), strict=True))
+        yield from (played[row] for row in range(len(block)))
+
+
+def _sizes(seeds: NDArray[np.int64], options: ExpertOptions) -> NDArray[np.int64]:
+    if options.sizes == "exact":
+        return np.full(len(seeds), options.size)
+    return SMALLEST + 2 * below(mix(key(seeds, LENGTH_STREAM)), (options.size - SMALLEST) // 2 + 1)
 
 
 def _long_enough(seeds: NDArray[np.int64], options: ExpertOptions) -> NDArray[np.int64]:

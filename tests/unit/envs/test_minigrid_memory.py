@@ -274,3 +274,18 @@ def test_text_is_a_map() -> None:
         "#####   #B#",
         "#       # #",
     ]
+
+
+def test_uniform_sizes_mix_whole_grids_of_every_size() -> None:
+    request = CollectRequest(episodes=300, seed=0, kwargs={"size": 21, "sizes": "uniform"})
+    items = list(ENVS.get("minigrid-memory").expert(request))
+    lengths = {len(item) for item in items}
+    assert min(lengths) < 19 < max(lengths) <= 2 * 21 - 3  # size 11 takes at most 19 steps, size 21 at most 39
+    assert [item.seed for item in items] == request.seeds.tolist()
+    assert all(item.rewards[-1] > 0 for item in items)
+
+
+@pytest.mark.parametrize("options", [{"sizes": "some"}, {"sizes": "uniform", "min_length": 60}])
+def test_sizes_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="sizes"):
+        ENVS.get("minigrid-memory").expert(CollectRequest(episodes=1, seed=0, kwargs=options))
