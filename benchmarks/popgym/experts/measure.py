@@ -1,9 +1,9 @@
 """Measures the experts, random actions and the `paper-like` grade on the 48 POPGym tasks, and writes the tables.
 
-    python benchmarks/popgym/experts/measure.py [--episodes 200] [--only RepeatFirst ...]
+    python benchmarks/popgym/experts/measure.py [--episodes 100] [--sem 0.02] [--kinds expert] [--only RepeatFirst ...]
 
-`returns.jsonl` holds the return of every episode. What is in it already, with as many episodes or more, is not played
-again; delete the file, or lines of it, to start over.
+`returns.jsonl` holds the return of every episode. What is in it already is not played again: episodes are added until
+there are enough of them and the standard error of their mean is small enough. Delete lines to start over.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def player(family: Family, level: str, kind: str) -> Factory:
     return family.player if kind == "expert" else paper_like(family.player, family.name, LEVELS.index(level))
 
 
-def measure(family: Family, level: str, kind: str, episodes: int) -> dict[str, Any]:
-    """The returns of new episodes, and the CPU time that a thousand of them take."""
-    seeds = episode_seeds(Purpose.COLLECT, SEED, episodes).tolist()
+def measure(family: Family, level: str, kind: str, episodes: int, first: int) -> dict[str, Any]:
+    """The returns of episodes from index `first` on, and the CPU time that a thousand of them take."""
+    seeds = episode_seeds(Purpose.COLLECT, SEED, episodes, first=first).tolist()
     start = time.process_time()
     played = demonstrate(make(family.name, level), player(family, level, kind), seeds)
     returns = [round(float(item.rewards.sum()), 4) for item in played]
@@ -46,10 +46,28 @@ def measure(family: Family, level: str, kind: str, episodes: int) -> dict[str, A
     return {"task": f"{family.name}-{level}", "kind": kind, "seconds_per_1000": round(seconds, 1), "returns": returns}
 
 
+def missing(record: dict[str, Any] | None, episodes: int, sem: float) -> int:
+    """How many more episodes a record needs to have that many, and a standard error of its mean that small."""
+    if record is None or len(record["returns"]) < episodes:
+        return episodes - (len(record["returns"]) if record else 0)
+    needed = (np.std(record["returns"], ddof=1) / sem) ** 2
+    return max(0, int(np.ceil(needed)) - len(record["returns"]))
+
+
 def known() -> dict[Key, dict[str, Any]]:
-    lines = RAW.read_text().splitlines() if RAW.exists() else []
-    # Of two records of one thing the later one counts.
-    return {(record["task"], record["kind"]): record for record in map(json.loads, lines)}
+    """The records of the file; those of one thing are joined, in the order in which they were played."""
+    records = dict[Key, dict[str, Any]]()
+    for record in map(json.loads, RAW.read_text().splitlines() if RAW.exists() else []):
+        key = (record["task"], record["kind"])
+        records[key] = joined(records[key], record) if key in records else record
+    return records
+
+
+def joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Both records as one."""
+    counts = [len(first["returns"]), len(second["returns"])]
+    seconds = float(np.average([first["seconds_per_1000"], second["seconds_per_1000"]], weights=counts))
+    return {**first, "seconds_per_1000": round(seconds, 1), "returns": first["returns"] + second["returns"]}
 
 
 def table(records: dict[Key, dict[str, Any]]) -> str:
@@ -96,26 +114,31 @@ def publish(page: Path, text: str) -> None:
     page.write_text(f"{before}<!-- returns:begin -->\n{text}\n<!-- returns:end -->{after}")
 
 
+def extend(family: Family, level: str, kind: str, episodes: int, sem: float) -> None:
+    """Play what is missing. Written piece by piece: an interrupted measurement goes on where it was."""
+    key = (f"{family.name}-{level}", kind)
+    record = known().get(key)
+    while more := missing(record, episodes, sem):
+        new = measure(family, level, kind, more, first=len(record["returns"]) if record else 0)
+        record = joined(record, new) if record else new
+        with RAW.open("a") as file:
+            file.write(json.dumps(new) + "\n")
+        print(*key, text(record), f"{record['seconds_per_1000']} s", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--episodes", type=int, default=200)
+    parser.add_argument("--episodes", type=int, default=100, help="at least")
+    parser.add_argument("--sem", type=float, default=0.02, help="largest standard error of a mean return")
     parser.add_argument("--only", nargs="*", help="these families")
     parser.add_argument("--kinds", nargs="*", choices=KINDS, default=KINDS)
     options = parser.parse_args()
-    records = known()
     for family in FAMILIES:
         if options.only and family.name not in options.only:
             continue
         for level in LEVELS:
             for kind in options.kinds:
-                key = (f"{family.name}-{level}", kind)
-                if key in records and len(records[key]["returns"]) >= options.episodes:
-                    continue
-                records[key] = measure(family, level, kind, options.episodes)
-                # Written after every task: an interrupted measurement goes on where it was, and two may run at once.
-                with RAW.open("a") as file:
-                    file.write(json.dumps(records[key]) + "\n")
-                print(*key, text(records[key]), f"{records[key]['seconds_per_1000']} s", flush=True)
+                extend(family, level, kind, options.episodes, options.sem)
     publish(HERE / "README.md", table(known()))
     publish(HERE.parents[2] / "docs/environments/popgym.md", summary(known()))
 

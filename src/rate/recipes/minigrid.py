@@ -39,7 +39,7 @@ def minigrid(model: str) -> RunConfig:
         env=EnvConfig(name="minigrid-memory"),
         model=MODELS.get(model)(WINDOW, **FIELDS[model]),
         data=DataConfig(episodes=5000, options=(f"size={SIZE}", "sizes=uniform")),
-        train=TrainConfig(window=WINDOW, steps=1200, learning_rate=3e-3),
+        train=TrainConfig(window=WINDOW, steps=800, learning_rate=3e-3),
         eval=EvalConfig(cases=tuple(f"size={size}" for size in SIZES)),
     )
 

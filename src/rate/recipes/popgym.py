@@ -22,9 +22,6 @@ from rate.training.config import TrainConfig
 LONGEST = 210
 SEGMENTS = 3
 
-STEPS, BUDGET = 1000, 60_000
-"""Optimiser steps, and the most environment steps that each row of the batches sees in them."""
-
 SIZES: dict[str, Any] = {"layers": 2, "width": 64, "heads": 4, "head_width": 16, "feed_forward": 256}
 FIELDS: dict[str, dict[str, Any]] = {
     "rate": {**SIZES, "memory_tokens": 10, "valve_heads": 2},
@@ -51,9 +48,7 @@ def popgym(env: str, model: str) -> RunConfig:
         env=EnvConfig(name=env),
         model=MODELS.get(model)(window, **FIELDS[model]),
         data=DataConfig(episodes=1000),
-        train=TrainConfig(
-            window=window, steps=min(STEPS, BUDGET // window), batch_size=32, learning_rate=3e-3, checkpoint_every=100
-        ),
+        train=TrainConfig(window=window, steps=600, batch_size=32, learning_rate=3e-3),
         eval=EvalConfig(),
     )
 
