@@ -26,6 +26,8 @@ HERE = Path(__file__).parent
 RAW = HERE / "returns.jsonl"
 SEED = 5
 """Not the one of calibrate.py."""
+TOLERANCE = 0.05
+"""How far the mean of `paper-like` data may be from the paper's."""
 KINDS = ("expert", "random", "paper-like")
 Key = tuple[str, str]
 
@@ -86,6 +88,26 @@ def table(records: dict[Key, dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def verdict(records: dict[Key, dict[str, Any]]) -> str:
+    """Which tasks miss the paper's return, and the time that the experts take."""
+    paper = {f"{family.name}-{level}": family.paper[at] for family in FAMILIES for at, level in enumerate(LEVELS)}
+    off = {
+        task: abs(np.mean(record["returns"]) - paper[task])
+        for (task, kind), record in records.items()
+        if kind == "paper-like"
+    }
+    seconds = {task: record["seconds_per_1000"] for (task, kind), record in records.items() if kind == "expert"}
+    missed = ", ".join(task for task, distance in off.items() if distance > TOLERANCE) or "none"
+    farthest, slowest = max(off, key=off.__getitem__), max(seconds, key=seconds.__getitem__)
+    return (
+        f"`paper-like` is measured in {len(off)} of {len(paper)} tasks. "
+        f"Means farther than {TOLERANCE} from the paper's: {missed}. "
+        f"The largest distance is {off[farthest]:.3f} ({farthest}).\n\n"
+        f"1,000 expert episodes of each of {len(seconds)} tasks take {sum(seconds.values()):.0f} CPU seconds; "
+        f"the slowest is {slowest} with {seconds[slowest]:.0f}."
+    )
+
+
 def text(record: dict[str, Any] | None) -> str:
     """Mean and standard error."""
     if record is None:
@@ -139,8 +161,9 @@ def main() -> None:
         for level in LEVELS:
             for kind in options.kinds:
                 extend(family, level, kind, options.episodes, options.sem)
-    publish(HERE / "README.md", table(known()))
-    publish(HERE.parents[2] / "docs/environments/popgym.md", summary(known()))
+    records = known()
+    publish(HERE / "README.md", f"{table(records)}\n\n{verdict(records)}")
+    publish(HERE.parents[2] / "docs/environments/popgym.md", summary(records))
 
 
 if __name__ == "__main__":

@@ -74,6 +74,8 @@ def play(
     cast = _trained(env, run, set, seed, target_return) if run else _expert(env, set, seed)
     steps = cast.case.max_steps if max_steps is None else max_steps
     made = make_to_watch(cast.spec, cast.case.kwargs, _modes(out, json))
+    if run is None and cast.spec.player is None:
+        note(f"{cast.spec.name} has no expert that plays; actions are random")
     told = Told(play_episode(made, cast.begin, seed, steps, cast.observe))
     try:
         _show(told, out, json, made.metadata.get("render_fps") or FPS)
@@ -92,7 +94,6 @@ def _expert(name: str | None, text: str, seed: int) -> Cast:
     of_case = inspect.signature(spec.case).parameters
     case = _case(spec, [part for part in parts if not _only_of_expert(spec, part.partition("=")[0], of_case)])
     if spec.player is None:
-        note(f"{name} has no expert that plays; actions are random")
         return Cast(spec=spec, case=case, who="random actions", begin=by_chance(seed))
     options = {**spec.expert_defaults, **{key: value for key, value in given.items() if key in spec.expert_defaults}}
     player = partial(spec.player, **options)

@@ -80,9 +80,9 @@ def format_of(path: Path) -> Format:
 def _episodes(path: Path, kind: Format, allow_pickle: bool) -> Iterator[tuple[Iterator[Columns], Columns]]:
     """The episodes of a file, and its columns as a whole."""
     if kind == "pickle":
-        listed = [_renamed(item) for item in read_pickle(path, allow_pickle)]
-        for index, item in enumerate(listed):
-            _check_columns(item, f"episode {index} of {path}")
+        listed = [
+            _in_rows(item, f"episode {index} of {path}") for index, item in enumerate(read_pickle(path, allow_pickle))
+        ]
         yield iter(listed), {name: [item[name] for item in listed] for name in ("observations", "actions")}
         return
     with _opened(path, kind) as columns:
@@ -97,7 +97,7 @@ def _opened(path: Path, kind: Format) -> Iterator[Columns]:
         try:
             with np.load(path, allow_pickle=False) as file:
                 columns = {name: file[name] for name in file.files}
-        except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        except (ValueError, TypeError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
             raise DataError(f"{path} is not a readable .npz file of arrays: {_first_line(error)}") from error
         yield columns
         return
@@ -126,13 +126,28 @@ def _first_line(error: Exception) -> str:
 
 
 def _renamed(columns: Columns) -> dict[str, Any]:
-    return {SYNONYMS.get(name, name): rows for name, rows in columns.items()}
+    return {SYNONYMS.get(str(name), str(name)): rows for name, rows in columns.items()}
+
+
+def _in_rows(episode: Columns, where: str) -> dict[str, Any]:
+    """A pickled episode; what it must hold may be written as lists."""
+    columns = _renamed(episode)
+    try:
+        arrays = {name: _arrays(columns[name]) for name in (*NEEDED, "next_observations") if name in columns}
+    except ValueError as error:
+        raise DataError(f"{where} has rows that are not of one shape: {_first_line(error)}") from error
+    _check_columns({**columns, **arrays}, where)
+    return {**columns, **arrays}
 
 
 def _check_columns(columns: Columns, where: str) -> None:
     missing = [name for name in NEEDED if name not in columns]
     if missing:
         raise DataError(f"{where} has no {missing[0]!r}; it holds {', '.join(sorted(columns)) or 'nothing'}")
+    for name in NEEDED:
+        rows = columns[name]
+        if any(np.ndim(leaf) == 0 for leaf in (tree_leaves(rows) if isinstance(rows, Mapping) else [rows])):
+            raise DataError(f"{where} has a single value as {name!r}; it must have a row per step")
 
 
 def _cut(flat: Columns, where: str) -> Iterator[Columns]:
@@ -141,16 +156,17 @@ def _cut(flat: Columns, where: str) -> Iterator[Columns]:
     offsets = _offsets(flat, steps, where)
     count = len(offsets) - 1
     padded = len(flat["observations"]) == steps + count and "offsets" in flat
-    rows = {name: column for name, column in flat.items() if name != "offsets" and np.ndim(column) > 0}
-    for name in rows:
+    rows = {name: len(column) if np.ndim(column) else 0 for name, column in flat.items() if name != "offsets"}
+    for name, found in rows.items():
         wanted = steps + count if padded and name == "observations" else steps
-        if name in KNOWN and len(rows[name]) != wanted:
-            raise DataError(f"{where} has {len(rows[name])} rows of {name!r} where {wanted} are expected")
+        if name in KNOWN and found != wanted:
+            raise DataError(f"{where} has {found} rows of {name!r} where {wanted} are expected")
     for index in range(count):
         start, stop = int(offsets[index]), int(offsets[index + 1])
-        episode = {name: column[start:stop] for name, column in rows.items() if len(column) == steps}
+        # What has no row per step comes along empty, so that it is named among what is left out.
+        episode = {name: flat[name][start:stop] if found == steps else () for name, found in rows.items()}
         if padded:
-            episode["observations"] = rows["observations"][start + index : stop + index + 1]
+            episode["observations"] = flat["observations"][start + index : stop + index + 1]
         yield episode
 
 
@@ -173,14 +189,14 @@ def _trajectory(episode: Columns, spaces: Spaces, index: int) -> tuple[Trajector
     rewards = np.asarray(episode["rewards"])
     rewards = rewards.reshape(-1) if rewards.ndim == 2 and rewards.shape[1] == 1 else rewards
     steps = len(rewards)
-    terminations, truncations = (_flags(episode.get(name), steps) for name in ("terminals", "timeouts"))
-    if steps and not (terminations[-1] or truncations[-1]):
-        truncations[-1] = True
     try:
+        terminations, truncations = (_flags(episode.get(name), steps) for name in ("terminals", "timeouts"))
         observations = conform(_with_last(episode, steps), spaces.observation, round_floats=True)
         actions = conform(_shaped(episode["actions"], spaces.action.shape, steps), spaces.action, round_floats=True)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DataError(f"episode {index} does not have the form of its spaces: {_first_line(error)}") from error
+    if steps and not (terminations[-1] or truncations[-1]):
+        truncations[-1] = True
     infos, dropped = _infos(episode, steps)
     trajectory = Trajectory(
         observations=observations,
@@ -198,7 +214,7 @@ def _flags(values: Any, steps: int) -> NDArray[np.bool_]:
     if len(flags) == 1 < steps:  # one flag for the whole episode
         flags = np.append(np.zeros(steps - 1, bool), flags)
     if len(flags) != steps:
-        raise DataError(f"an episode of {steps} steps has {len(flags)} flags of its end")
+        raise ValueError(f"it has {steps} steps and {len(flags)} flags of its end")
     return flags
 
 
@@ -215,6 +231,8 @@ def _with_last(episode: Columns, steps: int) -> Tree:
     if any(len(leaf) != steps for leaf in tree_leaves(observations)) or not steps:
         return observations
     following = _arrays(episode["next_observations"]) if "next_observations" in episode else observations
+    if any(len(leaf) != steps for leaf in tree_leaves(following)):
+        raise ValueError(f"next_observations do not have a row for each of its {steps} steps")
     return tree_map(lambda leaf, last: np.concatenate([leaf, last[-1:]]), observations, following)
 
 
@@ -228,7 +246,14 @@ def _infos(episode: Columns, steps: int) -> tuple[dict[str, Array], set[str]]:
     infos: dict[str, Array] = {}
     others = [name for name in episode if name not in KNOWN]
     for name in others:
-        rows = np.asarray(episode[name]) if name.startswith("infos/") else np.array([])
+        rows = _info_rows(episode[name]) if name.startswith("infos/") else np.array([])
         if rows.dtype.kind in "biufc" and len(rows) == steps > 0:
             infos[name.removeprefix("infos/")] = np.concatenate([rows, rows[-1:]])
     return infos, {name for name in others if name.removeprefix("infos/") not in infos}
+
+
+def _info_rows(values: Any) -> Array:
+    try:
+        return np.atleast_1d(np.asarray(values))
+    except ValueError:  # lists of several lengths
+        return np.array([])

@@ -13,6 +13,8 @@ from rate.errors import DataError
 from rate.types import Array, Spaces
 
 ROWS = 1 << 16
+MOST_CLASSES = 1 << 16
+"""Larger whole numbers are no classes: times, identities, hashes. A model has a row of weights for every class."""
 
 
 def inferred_spaces(observations: Any, actions: Any) -> Spaces:
@@ -25,15 +27,17 @@ def _parts(column: Any) -> list[Any]:
 
 
 def _observation_space(parts: list[Any]) -> gym.Space[Any]:
-    """Whole numbers of one component from 0 on are symbols, bytes are pixels, anything else is an unbounded vector."""
+    """Whole numbers of one component from 0 on are symbols, bytes are pixels, anything else is a vector."""
     first = parts[0]
     if isinstance(first, Mapping):
+        if any(not isinstance(part, Mapping) or part.keys() != first.keys() for part in parts):
+            raise DataError("observations have several forms; all episodes must be alike")
         return gym.spaces.Dict({key: _observation_space([part[key] for part in parts]) for key in first})
     dtype, shape = _layout(parts, "observations")
     if dtype.kind == "f":
         return gym.spaces.Box(-np.inf, np.inf, shape, dtype.type)
     low, high = _range(parts)
-    if shape == () and low.min() >= 0:
+    if shape == () and low.min() >= 0 and high.max() < MOST_CLASSES:
         return gym.spaces.Discrete(int(high.max()) + 1)
     if dtype == np.uint8:
         return gym.spaces.Box(0, 255, shape, np.uint8)
@@ -50,6 +54,8 @@ def _action_space(parts: list[Any]) -> gym.Space[Any]:
         return gym.spaces.Box(low.reshape(one), high.reshape(one), one, dtype.type)
     if low.min() < 0:
         raise DataError("actions are whole numbers below 0, so their space cannot be told; name it with --env")
+    if high.max() >= MOST_CLASSES:
+        raise DataError(f"actions are whole numbers up to {high.max()}: too many classes; name their space with --env")
     if shape in ((), (1,)):
         return gym.spaces.Discrete(int(high.max()) + 1)
     return gym.spaces.MultiDiscrete(high.astype(np.int64) + 1)

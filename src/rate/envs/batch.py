@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rate.envs.spec import BatchStep
+from rate.errors import ConfigError
 from rate.types import Array, Spaces, Tree
 
 
@@ -41,7 +42,10 @@ class SerialBatch:
         if size == 0:
             raise ValueError("a batch needs at least one seed")
         while len(self._pool) < size:
-            self._pool.append(self._make())
+            made = self._make()
+            if made.unwrapped is self._pool[0].unwrapped:
+                raise ConfigError("an environment is made once and given again; it must be made anew each time")
+            self._pool.append(made)
         self._rows = self._pool[:size]
         answers = [env.reset(seed=int(seed)) for env, seed in zip(self._rows, seeds, strict=True)]
         self._last, infos = [answer[0] for answer in answers], [answer[1] for answer in answers]

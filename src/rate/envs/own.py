@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import math
 import os
 import re
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from operator import attrgetter
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -20,7 +24,7 @@ import gymnasium as gym
 
 from rate.envs.batch import SerialBatch
 from rate.envs.spec import ENVS, EnvSpec, EvalCase
-from rate.errors import ConfigError, UnknownNameError
+from rate.errors import ConfigError, RateError, UnknownNameError
 
 FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 """module:factory"""
@@ -109,7 +113,51 @@ def _made(name: str, make: Callable[[], Any]) -> gym.Env[Any, Any]:
     for part in ("observation_space", "action_space"):
         if not isinstance(getattr(env, part, None), gym.Space):
             raise ConfigError(f"the environment that {name} gives has no {part}; set it in its __init__")
-    return env
+    return OwnEnv(env, name)
+
+
+class OwnEnv(gym.Wrapper[Any, Any, Any, Any]):
+    """Somebody's environment; what goes wrong inside of it is said in one line that tells where."""
+
+    def __init__(self, env: gym.Env[Any, Any], name: str) -> None:
+        super().__init__(env)
+        self._name = name
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        with self._told("reset"):
+            # Not options=None: that was not always an argument.
+            observation, info = self.env.reset(seed=seed, **({"options": options} if options else {}))
+            self._check(observation)
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        with self._told("step"):
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            self._check(observation)
+            if not math.isfinite(reward):
+                raise ConfigError(f"the environment {self._name} gives the reward {reward}; it must be a finite number")
+        return observation, float(reward), bool(terminated), bool(truncated), info
+
+    def render(self) -> Any:
+        with self._told("render"):
+            return self.env.render()
+
+    def _check(self, observation: Any) -> None:
+        """A class that its space does not have has no row in the table of a model; other values do no harm."""
+        space = self.observation_space
+        if isinstance(space, (gym.spaces.Discrete, gym.spaces.MultiDiscrete)) and not space.contains(observation):
+            raise ConfigError(f"the environment {self._name} gives the observation {observation} outside of {space}")
+
+    @contextmanager
+    def _told(self, method: str) -> Iterator[None]:
+        try:
+            yield
+        except (RateError, gym.error.DependencyNotInstalled):
+            raise
+        except Exception as error:
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(at.filename).name}, line {at.lineno}"
+            raise ConfigError(f"the environment {self._name} fails in {method}: {_told(error)} ({where})") from error
 
 
 def _module(name: str) -> ModuleType:

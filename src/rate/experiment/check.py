@@ -42,15 +42,14 @@ def check_data(store: TrajectoryStore, spec: EnvSpec | None = None) -> Findings:
         MODELS.get("rate")(3).build(store.spaces)
     except ConfigError as reason:
         breaks.append(str(reason))
-    if (store.lengths == 1).all():
-        breaks.append("every episode has one step; there is nothing to remember, and no window to train on")
     looked = _look(store)
     return Findings(breaks=breaks, notes=[*_lengths(store), *_returns(store), *looked, *_seeds(store)])
 
 
 def _lengths(store: TrajectoryStore) -> list[str]:
     single, count = int((store.lengths == 1).sum()), len(store)
-    found = [f"{single} of {count} episodes have one step; a step alone teaches no memory"] if single else []
+    which = "every episode has" if single == count else f"{single} of {count} episodes have"
+    found = [f"{which} one step; a step alone teaches no memory"] if single else []
     few = f"there are only {count} episodes; expect little, and no figure to be sure of"
     return [*found, few] if count < ENOUGH else found
 

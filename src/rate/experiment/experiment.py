@@ -66,7 +66,7 @@ def train_run(
     if not config.data.path:  # what cannot work is said before anything is collected
         _learner(config, spaces_of(find_env(config.env.name)))
     store = prepare_data(config.env.name, config.data, on_episode)
-    if on_note is not None and config.data.path and shares_seeds(store, config.eval):
+    if on_note is not None and config.data.path and config.env.name and shares_seeds(store, config.eval):
         on_note("the data holds seeds that evaluation uses; set --eval.seed to another value")
     seed_everything(config.seed)
     policy, objective = _learner(config, store.spaces)

@@ -113,6 +113,38 @@ def test_pickled_episodes(protocol: int, tmp_path: Path) -> None:
     assert store.returns.tolist() == [1, 0] and store.card["dropped_infos"] == ["dones"]
 
 
+ODD_EPISODES: dict[str, tuple[dict[Any, Any], str]] = {
+    "ragged observations": ({"observations": [[1.0, 2.0], [3.0]]}, "episode 1 of .* not of one shape"),
+    "one observation": ({"observations": 5}, "episode 1 of .* single value as 'observations'"),
+    "no actions": ({"actions": None}, "episode 1 of .* single value as 'actions'"),
+    "one reward": ({"rewards": 1.0}, "episode 1 of .* single value as 'rewards'"),
+    "another form": ({"observations": {"eye": np.zeros(2)}}, "several"),
+    "flags": ({"terminals": [True] * 3}, "episode 1 .* 2 steps and 3 flags"),
+    "observations after": ({"next_observations": np.zeros((1, 2))}, "episode 1 .* next_observations"),
+}
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("case", ODD_EPISODES)
+def test_pickled_episodes_of_another_form(case: str, first: bool, tmp_path: Path) -> None:
+    changes, expected = ODD_EPISODES[case]
+    listed = episodes()
+    listed[1] |= changes
+    (tmp_path / "file.pkl").write_bytes(pickle.dumps(listed[::-1] if first else listed))
+    with pytest.raises(DataError, match=expected.replace("episode 1", "episode 0") if first else expected):
+        import_data(tmp_path / "file.pkl", tmp_path / "out", allow_pickle=True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_left_out_is_named(tmp_path: Path) -> None:
+    more = {"infos/odd": [[1], [2, 3]], "infos/one": 4, 7: "seven"}
+    (tmp_path / "file.pkl").write_bytes(pickle.dumps([item | more for item in episodes()]))
+    store = import_data(tmp_path / "file.pkl", tmp_path / "pickled", allow_pickle=True)
+    assert store.card["dropped_infos"] == ["7", "dones", "infos/odd", "infos/one"] and not store[0].infos
+    store = import_data(hdf5(tmp_path / "file", flat(**{"infos/few": np.zeros(3)})), tmp_path / "out")
+    assert store.card["dropped_infos"] == ["infos/few", "metadata/algorithm"] and list(store[0].infos) == ["goal"]
+
+
 def test_a_pickle_needs_to_be_allowed(one_line: Any, tmp_path: Path) -> None:
     (tmp_path / "file.pkl").write_bytes(pickle.dumps(episodes()))
     one_line(lambda: import_data(tmp_path / "file.pkl", tmp_path / "out"), "run code", "--allow-pickle-code")
@@ -143,6 +175,7 @@ SPACES: dict[str, tuple[dict[str, Any], str, str]] = {
     "one number": ({"actions": np.full(STEPS, 0.5)}, "action", "Box(-1.0, 1.0, (1,), float64)"),
     "symbols": ({"observations": np.arange(STEPS) % 6}, "observation", "Discrete(6)"),
     "pixels": ({"observations": np.zeros((STEPS, 4, 4, 3), np.uint8)}, "observation", "Box(0, 255, (4, 4, 3), uint8)"),
+    "times": ({"observations": np.arange(STEPS) * 10**8}, "observation", "Box(0, 900000000, (), int64)"),
     "whole numbers": ({"observations": np.tile([[-1, 5]], (STEPS, 1))}, "observation", "Box(-1, 5, (2,), int64)"),
 }
 
@@ -177,6 +210,9 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "text": ({"observations": np.array(["a"] * STEPS)}, ("observations", "must be numbers")),
     "an empty episode": ({"offsets": np.array([0, 4, 4, 10])}, ("episode 1", "no step")),
     "offsets that fall": ({"offsets": np.array([0, 4, 2, 10])}, ("offsets", "rise")),
+    "one reward": ({"rewards": np.float32(1)}, ("single value", "'rewards'")),
+    "one end": ({"terminals": np.bool_(True)}, ("0 rows of 'terminals' where 10",)),
+    "too many classes": ({"actions": np.arange(STEPS) * 10**8}, ("actions", "900000000", "--env")),
 }
 
 
@@ -198,6 +234,12 @@ def test_a_file_cut_in_half(name: str, one_line: Any, tmp_path: Path) -> None:
     os.truncate(tmp_path / name, (tmp_path / name).stat().st_size // 2)
     one_line(lambda: import_data(tmp_path / name, tmp_path / "out", allow_pickle=True), name, "not a readable")
     assert not (tmp_path / "out").exists()
+
+
+def test_an_array_alone_is_no_npz(one_line: Any, tmp_path: Path) -> None:
+    np.save(tmp_path / "file.npy", np.zeros(3))
+    (tmp_path / "file.npy").rename(tmp_path / "file.npz")
+    one_line(lambda: import_data(tmp_path / "file.npz", tmp_path / "out"), "not a readable .npz")
 
 
 @pytest.mark.parametrize("content", [{"a": 1}, [1, 2], []])

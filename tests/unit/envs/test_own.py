@@ -38,6 +38,29 @@ class Inner:
 class Bare(gym.Env):
     pass
 
+class NoSeed(Walk):
+    def reset(self):
+        return 0
+class Falls(Walk):
+    def step(self, action):
+        return self.nowhere
+class Four(Walk):
+    def step(self, action):
+        return 0, 0.0, True, {}
+class Rich(Walk):
+    def step(self, action):
+        return 0, float("nan"), True, False, {}
+class Outside(Walk):
+    def step(self, action):
+        return 3, 0.0, True, False, {}
+class Blind(Walk):
+    render_mode = "ansi"
+    def render(self):
+        raise OSError("no screen")
+
+only = Walk()
+def again():
+    return only
 def nothing():
     return 3
 def fails(size=0):
@@ -149,3 +172,32 @@ def test_the_current_directory_comes_last(module: str, tmp_path: Path, monkeypat
         find_env("colorsys:make").make()
     found: Any = sys.modules["colorsys"]
     assert found.__file__ in str(caught.value) and str(tmp_path) not in found.__file__
+
+
+FAILS = {
+    "NoSeed": "fails in reset: TypeError",
+    "Falls": "fails in step: AttributeError: 'Falls' object has no attribute 'nowhere'",
+    "Four": "fails in step: ValueError: not enough values",
+    "Rich": "gives the reward nan",
+    "Outside": "gives the observation 3 outside of Discrete(3)",
+    "Blind": "fails in render: OSError: no screen",
+}
+
+
+@pytest.mark.parametrize("attribute", FAILS)
+def test_what_goes_wrong_inside_is_told_in_one_line(attribute: str, module: str) -> None:
+    env = find_env(f"{module}:{attribute}").make()
+    with pytest.raises(ConfigError) as caught:
+        env.reset(seed=0)
+        env.step(np.int64(1))
+        env.render()
+    told = str(caught.value)
+    assert FAILS[attribute] in told and f"{module}:{attribute}" in told and "\n" not in told
+    assert (f"({module}.py, line " in told) == (attribute in ("Falls", "Blind"))
+
+
+def test_a_factory_that_gives_one_environment_again_and_again(module: str) -> None:
+    batch = find_env(f"{module}:again").make_batch()
+    batch.reset(np.array([0]))
+    with pytest.raises(ConfigError, match="anew"):
+        batch.reset(np.array([0, 1]))

@@ -1,0 +1,43 @@
+"""The recipes of POPGym: one small size for all tasks, windows that hold the episodes where they can."""
+
+from __future__ import annotations
+
+import pytest
+
+from rate.envs import ENVS
+from rate.envs.popgym import TASKS
+from rate.recipes import RECIPES, SUITES, recipe
+from rate.recipes.popgym import FIELDS, LONGEST, window_of
+
+
+def test_every_task_has_a_recipe_for_every_model() -> None:
+    assert len(TASKS) == 48
+    assert {f"{env}/{model}" for env in TASKS for model in FIELDS} <= set(RECIPES.names())
+
+
+@pytest.mark.parametrize("env", TASKS)
+def test_windows_hold_whole_episodes_or_as_much_as_is_affordable(env: str) -> None:
+    longest = ENVS.get(env).case().max_steps
+    assert min(longest, LONGEST) <= window_of(env) < min(longest, LONGEST) + 3
+    assert {recipe(f"{env}/{model}").train.window for model in FIELDS} == {window_of(env)}
+
+
+def test_all_models_get_the_same_budget() -> None:
+    configs = [recipe(f"popgym/Autoencode-Easy/{model}") for model in FIELDS]
+    assert len({(config.train, config.data, config.eval) for config in configs}) == 1
+
+
+def test_a_recurrent_model_is_told_its_own_actions() -> None:
+    """Hit or miss means nothing without the square that was shot at."""
+    assert recipe("popgym/Battleship-Easy/bc-lstm").model.previous_action
+
+
+def test_suites_name_each_run_once() -> None:
+    for name, tasks in (("popgym", 48), ("popgym-six", 6), ("popgym-paper-like", 48)):
+        names = [run.name for run in SUITES.get(name).runs()]
+        assert len(set(names)) == len(names) == tasks * len(FIELDS) * 2
+
+
+def test_paper_like_data_is_another_data_set() -> None:
+    (first, *_) = SUITES.get("popgym-paper-like").runs()
+    assert first.config.data.options == ("grade=paper-like",)
