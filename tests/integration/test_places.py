@@ -130,6 +130,9 @@ def test_a_note_where_data_and_evaluation_share_seeds(
     assert capsys.readouterr().err == told
     assert main([*words(tmp_path / "b", steps=1), "--data.path", str(path), "--eval.seed", "1"]) == 0
     assert capsys.readouterr().err == ""
+    alone = ["train", "--data", str(path), "--env=", "--train.steps", "1", "--out", str(tmp_path / "c")]
+    assert main(alone) == 0  # where nothing is played, no seed is used
+    assert capsys.readouterr().err == ""
 
 
 # ------------------------------------------------------------------------------------------------------ runs

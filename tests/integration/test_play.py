@@ -53,6 +53,14 @@ def test_a_run_plays_the_episodes_that_it_was_judged_by(run: Path, capsys: pytes
     assert len((run / "eval.jsonl").read_text().splitlines()) == 4  # playing records nothing
 
 
+def test_a_text_file_of_any_spelling_is_text(tmp_path: Path) -> None:
+    """This environment draws pictures too; those are for films."""
+    pytest.importorskip("minigrid")
+    for name in ("a.txt", "b.TXT"):
+        assert main(["play", "minigrid-memory", "--set", "size=11", "--out", str(tmp_path / name)]) == 0
+    assert "#####" in (tmp_path / "a.txt").read_text() == (tmp_path / "b.TXT").read_text()
+
+
 def test_a_run_plays_into_a_film(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "a.gif"
     words = ["play", "tmaze", "--run", str(run), "--set", "length=12", "--max-steps", "3", "--out", str(out)]
@@ -87,6 +95,8 @@ def test_what_has_no_expert_plays_at_random_and_is_drawn(tmp_path: Path, capsys:
         (["--run", "nowhere"], ("nowhere",)),
         (["--run", "run", "--set", "loss_fraction=1"], ("unknown argument of tmaze", "loss_fraction")),
         (["CartPole-v1", "--run", "run"], ("observations", "they differ")),
+        (["CartPole-v99"], ("unknown environment", "did you mean 'CartPole-v1'")),
+        (["no_such_module:make"], ("no module 'no_such_module'",)),
     ],
 )
 def test_what_cannot_be_played(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from rate.envs.demonstrate import demonstrate
 from rate.envs.popgym import FAMILIES, LEVELS, Family
-from rate.envs.popgym.grades import Factory, paper_like, random_player
+from rate.envs.popgym.grades import GAMMAS, Factory, paper_like, random_player
 from rate.envs.popgym.wrap import make
 from rate.seeding import Purpose, episode_seeds
 
@@ -62,7 +63,14 @@ def known() -> dict[Key, dict[str, Any]]:
     for record in map(json.loads, RAW.read_text().splitlines() if RAW.exists() else []):
         key = (record["task"], record["kind"])
         records[key] = joined(records[key], record) if key in records else record
-    return records
+    # An infinite exponent means no errors: the grade is the expert itself, which is not played twice.
+    same = [task for task, _ in records if (task, "expert") in records and exponent(task) == inf]
+    return records | {(task, "paper-like"): records[task, "expert"] for task in same}
+
+
+def exponent(task: str) -> float:
+    family, level = task.split("-")
+    return GAMMAS[family][LEVELS.index(level)]
 
 
 def joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
@@ -139,6 +147,8 @@ def publish(page: Path, text: str) -> None:
 def extend(family: Family, level: str, kind: str, episodes: int, sem: float) -> None:
     """Play what is missing. Written piece by piece: an interrupted measurement goes on where it was."""
     key = (f"{family.name}-{level}", kind)
+    if kind == "paper-like" and exponent(key[0]) == inf:
+        return
     record = known().get(key)
     while more := missing(record, episodes, sem):
         new = measure(family, level, kind, more, first=len(record["returns"]) if record else 0)

@@ -150,7 +150,7 @@ def _modes(out: Path | None, json: bool) -> tuple[str, ...]:
     """How the environment is to draw, what is best first."""
     if out is None:
         return () if json else ("ansi", "rgb_array") if OUT.is_terminal else ("ansi",)
-    return ("ansi",) if out.suffix == ".txt" else ("rgb_array", "ansi")
+    return ("ansi",) if out.suffix.lower() == ".txt" else ("rgb_array", "ansi")
 
 
 def _show(frames: Iterable[Frame], out: Path | None, json: bool, fps: float) -> None:

@@ -172,13 +172,13 @@ def _cut(flat: Columns, where: str) -> Iterator[Columns]:
 
 def _offsets(flat: Columns, steps: int, where: str) -> NDArray[np.int64]:
     if "offsets" in flat:
-        offsets = np.asarray(flat["offsets"][:]).astype(np.int64)
+        offsets = np.atleast_1d(np.asarray(flat["offsets"])).astype(np.int64)
         if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != steps or (np.diff(offsets) < 0).any():
             raise DataError(f"the offsets of {where} do not rise from 0 to the number of steps, {steps}")
         return offsets
     ends = np.zeros(steps, bool)
     for name in ("terminals", "timeouts"):
-        if name in flat and len(flat[name]) == steps:
+        if name in flat and np.shape(flat[name])[:1] == (steps,):
             ends |= np.asarray(flat[name][:]).astype(bool).reshape(-1)
     after = np.flatnonzero(ends) + 1
     return np.unique(np.concatenate([[0], after, [steps]])).astype(np.int64)

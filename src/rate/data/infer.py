@@ -29,8 +29,8 @@ def _parts(column: Any) -> list[Any]:
 def _observation_space(parts: list[Any]) -> gym.Space[Any]:
     """Whole numbers of one component from 0 on are symbols, bytes are pixels, anything else is a vector."""
     first = parts[0]
-    if isinstance(first, Mapping):
-        if any(not isinstance(part, Mapping) or part.keys() != first.keys() for part in parts):
+    if any(isinstance(part, Mapping) for part in parts):
+        if any(not isinstance(part, Mapping) or set(part) != set(first) for part in parts):
             raise DataError("observations have several forms; all episodes must be alike")
         return gym.spaces.Dict({key: _observation_space([part[key] for part in parts]) for key in first})
     dtype, shape = _layout(parts, "observations")

@@ -95,7 +95,7 @@ def load_minari(source: str, path: Path | str) -> TrajectoryStore:
     writer = StoreWriter(
         path,
         spaces=spaces_from_json(ours["spaces"]) if ours else spaces,
-        environment=ours.get("environment") or (data.env_spec.id if data.env_spec else data.spec.dataset_id),
+        environment=ours.get("environment") or (data.env_spec.id if data.env_spec else ""),
         options={**ours.get("options", {}), "source": stamp, **_env_spec(metadata)},
         generator=ours.get("generator") or f"Minari {data.spec.dataset_id}",
     )

@@ -156,8 +156,8 @@ class OwnEnv(gym.Wrapper[Any, Any, Any, Any]):
             raise
         except Exception as error:
             at = traceback.extract_tb(error.__traceback__)[-1]
-            where = f"{Path(at.filename).name}, line {at.lineno}"
-            raise ConfigError(f"the environment {self._name} fails in {method}: {_told(error)} ({where})") from error
+            where = "" if at.filename == __file__ else f" ({Path(at.filename).name}, line {at.lineno})"
+            raise ConfigError(f"the environment {self._name} fails in {method}: {_told(error)}{where}") from error
 
 
 def _module(name: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""Recipes for Minigrid-Memory: trained on grids of 41 cells, evaluated from 11 to 501, and their suite.
+"""Recipes for Minigrid-Memory: trained on grids of up to 41 cells, evaluated from 11 to 501, and their suite.
 
 A window of 90 steps holds every whole episode of size 41; RATE sees it as three segments of thirty, as in the paper.
 """
@@ -24,15 +24,7 @@ SIZES = (11, 21, 41, 61, 91, 151, 301, 501)
 NETWORK: dict[str, Any] = {"layers": 2, "width": 64, "heads": 4, "head_width": 16}
 FIELDS: dict[str, dict[str, Any]] = {
     # The last decision compares what is seen with what is remembered; the paper too keeps the FFN for this task.
-    # Short segments: what was seen must pass through memory several times in training, or it does not last beyond it.
-    "rate": {
-        **NETWORK,
-        "feed_forward": 256,
-        "segment_len": 15,
-        "memory_tokens": 10,
-        "memory_noise": 0.3,
-        "valve_heads": 2,
-    },
+    "rate": {**NETWORK, "feed_forward": 256, "memory_tokens": 10, "memory_noise": 0.3, "valve_heads": 2},
     "dt": {**NETWORK, "feed_forward": 256},
     "bc-lstm": {"forget_bias": 3.0},
     "bc-mlp": {},

@@ -97,6 +97,19 @@ def test_foreign_data_set(store: TrajectoryStore, root: Path, tmp_path: Path) ->
     assert load_minari("copy-v0", tmp_path / "copy").card["dropped_infos"] == ["odd"]
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_data_set_is_no_environment(store: TrajectoryStore, root: Path, tmp_path: Path) -> None:
+    """Where Minari knows no environment, the id of the data is not taken for one."""
+    item = store[0]
+    columns = {name: getattr(item, name) for name in ("observations", "actions", "rewards")}
+    ends = {"terminations": item.terminations, "truncations": item.truncations}
+    spaces = {"observation_space": store.spaces.observation, "action_space": store.spaces.action}
+    buffer = minari.data_collector.EpisodeBuffer(**columns, **ends)
+    minari.create_dataset_from_buffers(ID, [buffer], **spaces)
+    card = load_minari(ID, tmp_path / "back").card
+    assert card["environment"] == "" and ID in card["generator"]
+
+
 def test_unknown_id(store: TrajectoryStore, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is none"):
         load_minari(ID, tmp_path / "back")

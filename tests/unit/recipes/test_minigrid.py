@@ -30,10 +30,9 @@ def test_all_models_are_judged_on_all_sizes(model: str) -> None:
     assert [case.kwargs["size"] for case in cases] == list(SIZES)
 
 
-def test_rate_must_pass_the_cue_through_memory_several_times() -> None:
-    """At the size of the data the object lies about forty steps behind the decision."""
+def test_rate_sees_three_segments() -> None:
     config = recipe("minigrid-memory/rate")
-    assert config.train.window % config.model.segment_len == 0 and config.model.segment_len <= 20  # type: ignore[attr-defined]
+    assert config.train.window == 3 * config.model.segment_len  # type: ignore[attr-defined]
 
 
 def test_the_suite_has_two_seeds_of_each_model() -> None:
