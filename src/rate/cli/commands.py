@@ -107,9 +107,7 @@ def collect(
         print_json(rows if len(names) > 1 else rows[0])
 
 
-def _collected(
-    spec: EnvSpec, request: CollectRequest, workers: int, out: Path | None
-) -> tuple[Path, TrajectoryStore]:
+def _collected(spec: EnvSpec, request: CollectRequest, workers: int, out: Path | None) -> tuple[Path, TrajectoryStore]:
     with bar(f"preparing {spec.name}") as progress:
         if out is not None:
             collect_to(spec, request, out, workers=workers, on_episode=progress.on_episode)
