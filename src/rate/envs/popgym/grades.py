@@ -39,8 +39,8 @@ GAMMAS: Mapping[str, tuple[float, float, float]] = {
 }
 """Family to the exponents of Easy, Medium and Hard. An episode errs at a share u ** gamma of its steps, u ~ U[0, 1):
 0 errs always, infinity never. Where steps pay for themselves alone, a mean share of 1 / (1 + gamma) gives the exponent.
-The others started from benchmarks/popgym/calibrate.py and some were then set by hand on more episodes; what the data
-earns is in benchmarks/popgym/experts. Infinity stands where expert and paper differ by less than 0.03."""
+The others started from benchmarks/popgym/calibrate.py, and some were then changed by hand; what the data earns is in
+benchmarks/popgym/experts. Infinity stands where expert and paper differ by less than 0.03."""
 WORSE_THAN_RANDOM = frozenset({"Concentration-Medium", "Concentration-Hard"})
 """Tasks in which the paper's data earns less than random actions do.
 There the good policy is the random one, and an error is the action before once more, which the game punishes."""
