@@ -136,12 +136,19 @@ def _is_trained(run: RunDir, config: TrainConfig) -> bool:
 
 def _meta(config: RunConfig, store: TrajectoryStore) -> dict[str, Any]:
     """What a report cannot know from the configuration."""
-    about = {"env": config.env.name, "train_length": config.train.window, "data_return": store.card["returns"]["mean"]}
+    about = {"env": config.env.name, "data_return": store.card["returns"]["mean"]}
     if not config.env.name:
-        return {**about, "axis": None, "axis_unit": None, "metric": "return"}
+        return {**about, "train_length": config.train.window, "axis": None, "axis_unit": None, "metric": "return"}
     spec = find_env(config.env.name)
     metric = "success_rate" if spec.success else "return"
-    return {**about, "axis": spec.axis, "axis_unit": spec.axis_unit, "metric": metric}
+    length = _train_length(config, store, spec.axis)
+    return {**about, "train_length": length, "axis": spec.axis, "axis_unit": spec.axis_unit, "metric": metric}
+
+
+def _train_length(config: RunConfig, store: TrajectoryStore, axis: str | None) -> float:
+    """Where the data stands on the axis of the figures, such as the size of its grids; if it does not say: the window."""
+    known = store.card["options"].get(axis) if axis else None
+    return known if isinstance(known, (int, float)) else config.train.window
 
 
 def with_oracle(config: RunConfig, spaces: Spaces) -> Spaces:
