@@ -35,7 +35,7 @@ def test_recipes_survive_json(name: str) -> None:
 @pytest.mark.parametrize("name", RECIPES.names())
 def test_recipes_are_named_after_what_they_hold(name: str) -> None:
     assert recipe(name).recipe == name
-    assert name.split("/")[0] == recipe(name).env.name
+    assert name.rpartition("/")[0] == recipe(name).env.name
 
 
 def test_odd_values_survive_json(config: RunConfig) -> None:
