@@ -27,7 +27,7 @@ GAMMAS: Mapping[str, tuple[float, float, float]] = {
     "HigherLower": (25.5, 18.8, 25.8),
     "LabyrinthEscape": (9.96, 0.0335, 0.00926),
     "LabyrinthExplore": (40.2, 8.58, 9.22),
-    "MineSweeper": (1.6, 1.15, 0.8),
+    "MineSweeper": (2.0, 1.2, 0.85),
     "MultiarmedBandit": (7.71, 2.71, 1.07),
     "NoisyPositionOnlyCartPole": (32.2, 10.0, 13.0),
     "NoisyPositionOnlyPendulum": (inf, 30.0, 100.0),
