@@ -146,7 +146,7 @@ def _meta(config: RunConfig, store: TrajectoryStore) -> dict[str, Any]:
 
 
 def _train_length(config: RunConfig, store: TrajectoryStore, axis: str | None) -> float:
-    """Where the data stands on the axis of the figures, such as the size of its grids; if it does not say: the window."""
+    """Where the data stands on the axis of the figures, such as the size of grids; if it does not say: the window."""
     known = store.card["options"].get(axis) if axis else None
     return known if isinstance(known, (int, float)) else config.train.window
 
