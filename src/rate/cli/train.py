@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +48,9 @@ class TrainArguments:
 def train(args: Sequence[str]) -> None:
     """Train a recipe, for example: rate train tmaze/rate --model.memory-tokens 5 --seed 1."""
     if not args or args[0] in ("-h", "--help"):
-        recipes = f"recipes: {', '.join(RECIPES.names())}"
+        families = Counter(name.partition("/")[0] for name in RECIPES.names())
+        told = ", ".join(f"{family}/... ({count})" for family, count in families.items())
+        recipes = f"recipes: {told}; all names: rate list recipes"
         OUT.print(f"usage: {USAGE}\n{WITHOUT_RECIPE}\n\n{recipes}\n\nfields: rate train RECIPE --help", markup=False)
         return
     if {"-h", "--help"} & set(args):

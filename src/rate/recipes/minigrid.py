@@ -59,7 +59,7 @@ SUITES.add(
     "minigrid-memory",
     Suite(
         name="minigrid-memory",
-        summary="rate, dt and bc-lstm, trained on grids of 41 cells, evaluated from 11 to 501",
+        summary="rate, dt and bc-lstm, trained on grids of up to 41 cells, evaluated from 11 to 501",
         runs=lambda: list(runs()),
     ),
 )
