@@ -61,6 +61,17 @@ class RunConfig:
         elif not self.data.path or self.train.evaluate_every:
             raise ConfigError("env.name is empty: without an environment set data.path, and train.evaluate_every to 0")
         self.model.check_window(self.train.window)
+        if self.train.segment_lens:
+            self._check_segment_lens(self.train.segment_lens)
+
+    def _check_segment_lens(self, lengths: tuple[int, ...]) -> None:
+        own = getattr(self.model, "segment_len", None)
+        if own is None:
+            raise ConfigError(f"{self.model.name} has no segments; leave train.segment_lens empty")
+        if lengths[-1] != own:
+            raise ConfigError(f"train.segment_lens ends with {lengths[-1]}; it must end with model.segment_len = {own}")
+        for length in lengths:
+            edit(self.model, {"segment_len": length}).check_window(self.train.window)
 
 
 def check_seed(name: str, seed: int) -> None:

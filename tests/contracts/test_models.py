@@ -13,6 +13,7 @@ import torch
 from gymnasium import spaces as gs
 from torch import Tensor
 
+from rate.errors import ConfigError
 from rate.models import MODELS, ModelConfig, RateConfig, SequencePolicy, unroll
 from rate.nn.encoders import Tokens
 from rate.types import Segment, Spaces, Tree, tree_leaves, tree_map
@@ -290,6 +291,21 @@ def test_step_takes_over_from_forward(plain: Policy) -> None:
             _, state = carry(plain, cut(window, 0, start))
         seen = torch.stack([prediction for prediction, _ in act(plain, window, start, state)], 1)
         close(seen, predict(plain, window)[:, start:])
+
+
+def test_a_policy_that_is_cut_anew_is_the_one_that_is_built_so(memory_config: RateConfig) -> None:
+    spaces = SPACES["vector"]
+    policy, built = (build(replace(memory_config, segment_len=length), spaces) for length in (K, K + 2))
+    built.load_state_dict(policy.state_dict())
+    window = make_window(spaces, LENGTH)
+    policy.resegment(K + 2)
+    assert torch.equal(predict(policy, window), predict(built, window))
+    assert torch.equal(acted(policy, window), acted(built, window))
+
+
+def test_a_model_without_segments_is_not_cut() -> None:
+    with pytest.raises(ConfigError, match="no segments"):
+        build(MODELS.get("dt")(K), SPACES["vector"]).resegment(3)
 
 
 def test_step_sees_nothing_that_left_the_window(window_policy: Policy) -> None:

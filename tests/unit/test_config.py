@@ -63,6 +63,9 @@ def test_it_is_frozen(config: RunConfig) -> None:
         ("model", {"segment_len": 7}, ConfigError),
         ("objective", {"name": "nothing"}, UnknownNameError),
         ("train", {"window": 31}, ConfigError),
+        ("train", {"segment_lens": (10, 5)}, ConfigError),  # not as the model acts
+        ("train", {"segment_lens": (7, 10)}, ConfigError),  # not a part of the window
+        ("train", {"segment_lens": (0, 10)}, ConfigError),
         ("eval", {"cases": ("length=1",)}, ConfigError),
         ("eval", {"cases": ("depth=9",)}, RateError),
         ("data", {"options": ("length",)}, ConfigError),
@@ -73,6 +76,12 @@ def test_what_cannot_work_is_refused_when_it_is_made(
 ) -> None:
     with pytest.raises(error):
         replace(config, **{part: replace(getattr(config, part), **changes)})
+
+
+def test_segments_in_stages_need_a_model_with_segments(config: RunConfig) -> None:
+    assert replace(config, train=replace(config.train, segment_lens=(30, 10))).train.segment_lens == (30, 10)
+    with pytest.raises(ConfigError, match="dt has no segments"):
+        edit(recipe("tmaze/dt"), {"train.segment_lens": (30, 10)})
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63])

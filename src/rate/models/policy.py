@@ -60,6 +60,10 @@ class SequencePolicy(nn.Module, ABC, Generic[S]):
     def initial_state(self, batch: int) -> S:
         """The state before the first step of an episode."""
 
+    def resegment(self, steps: int) -> None:
+        """Cut into segments of so many steps from now on, where the model has segments."""
+        raise ConfigError(f"{type(self).__name__} has no segments that could be made {steps} steps long")
+
     @abstractmethod
     def forward(self, segment: Segment, state: S) -> tuple[Output, S]:
         """Training: predictions for every step of a segment whose actions are known."""

@@ -93,6 +93,11 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         self.memory = nn.Parameter(torch.randn(slots.memory, transformer.width))
         self.valve = valve
 
+    def resegment(self, steps: int) -> None:
+        """Cut into segments of so many steps from now on; the weights serve any."""
+        self.segment_len, self.slots = steps, replace(self.slots, steps=steps)
+        self.transformer.lay_out(self.slots.visible())
+
     def initial_state(self, batch: int) -> SegmentState:
         config, cache = self.transformer.config, self.slots.cache
         empty = (self.memory.new_zeros(batch, cache, config.width) for _ in range(config.layers if cache else 0))

@@ -96,16 +96,22 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig, visible: Tensor) -> None:
         super().__init__()
         self.config = config
-        self.slots = visible.shape[1]
-        # Differs from the paper: rotary positions in place of Transformer-XL's relative scores, which fused attention
-        # cannot take and which mean nothing between memory tokens that look at each other in both directions.
-        self.rotary = Rotary(self.slots, config.heads + config.kv_heads, config.kv_heads, config.head_width)
         kind = GatedLayer if config.gated else Layer
         self.layers = nn.ModuleList(kind(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
-        # A table of additive scores, cut and never rebuilt: zero where a slot may look, minus infinity elsewhere.
+        self.lay_out(visible)
+
+    def lay_out(self, visible: Tensor) -> None:
+        """Serve this row of slots from now on; no weight depends on it."""
+        config, like = self.config, self.norm.weight
+        self.slots = visible.shape[1]
+        # Differs from the paper: rotary positions in place of Transformer-XL's relative scores, which fused attention
+        # cannot take and which mean nothing between memory tokens that look at each other in both directions.
+        rotary = Rotary(self.slots, config.heads + config.kv_heads, config.kv_heads, config.head_width)
+        self.rotary = rotary.to(like.device)
+        # A table of additive scores, cut and not rebuilt for a segment: zero where a slot may look, else -infinity.
         bias = torch.zeros(visible.shape).masked_fill(~visible, float("-inf"))
-        self.register_buffer("bias", bias, persistent=False)
+        self.register_buffer("bias", bias.to(like.device), persistent=False)
 
     def _layers(self) -> list[Layer]:
         return [cast(Layer, layer) for layer in self.layers]

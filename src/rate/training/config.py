@@ -29,6 +29,9 @@ class TrainConfig:
     """Segments that gradients cross through memory; None: all of the window, 1: none."""
     recompute: bool = False
     """Run segments again in backward instead of keeping them: less memory, a third more time."""
+    segment_lens: tuple[int, ...] = ()
+    """Lengths of segments to train with one after the other, each for the same share of the steps, the last being that
+    of the model: long ones first teach the task, short ones then teach memory to keep. None: the model's throughout."""
     learning_rate: float = 3e-4
     warmup_steps: int = 100
     schedule: Schedule = "cosine"
@@ -62,6 +65,12 @@ class TrainConfig:
             if getattr(self, field) not in get_args(known):
                 raise self._error(field, f"be one of {', '.join(get_args(known))}")
 
+    def segment_len_at(self, step: int) -> int | None:
+        """The length of the segments at a step; None: the model's own."""
+        if not self.segment_lens:
+            return None
+        return self.segment_lens[min(step, self.steps - 1) * len(self.segment_lens) // self.steps]
+
     def _check_counts(self) -> None:
         counts = ("window", "steps", "batch_size", "log_every", "validate_every", "checkpoint_every")
         for field in (*counts, "evaluate_episodes"):
@@ -70,6 +79,8 @@ class TrainConfig:
         for field in ("warmup_steps", "patience", "evaluate_every"):
             if getattr(self, field) < 0:
                 raise self._error(field, "not be negative")
+        if any(length < 1 for length in self.segment_lens) or len(self.segment_lens) > self.steps:
+            raise self._error("segment_lens", f"hold at most {self.steps} lengths (train.steps) of at least 1")
         if self.bptt_segments is not None and self.bptt_segments < 1:
             raise self._error("bptt_segments", "be at least 1, or None for all")
 

@@ -113,6 +113,7 @@ class Trainer:
     def _update(self) -> dict[str, float]:
         """One optimiser step."""
         step, config = self.progress.step, self.config
+        self._resegment(step)
         rate = learning_rate(config, step)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -130,6 +131,15 @@ class Trainer:
         self.progress.step = step + 1
         parts = {f"train/{name}": float(value) for name, value in loss.parts.items()}
         return {"train/loss": total, "train/lr": rate, "train/grad_norm": float(norm), **parts}
+
+    def _resegment(self, step: int) -> None:
+        length = self.config.segment_len_at(step)
+        if length is None:
+            return
+        if length != self.policy.segment_len:
+            self.policy.resegment(length)
+        if step and length != self.config.segment_len_at(step - 1):
+            self.progress.best_loss, self.progress.misses = math.inf, 0  # losses of other segments do not compare
 
     def _parameters(self) -> list[nn.Parameter]:
         return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]

@@ -369,3 +369,39 @@ def test_metrics_are_in_tensorboard_too(train: Train) -> None:
     logged = {line["step"]: line["train/loss"] for line in metrics(run) if "train/loss" in line}
     assert found.keys() == logged.keys() and len(found) == 5
     assert all(found[step] == pytest.approx(logged[step]) for step in logged)
+
+
+# ------------------------------------------------------------------------------------------- segments in stages
+
+
+def test_segments_are_shortened_by_the_share_of_the_steps() -> None:
+    train = config(steps=6, segment_lens=(9, 3, 3)).train
+    assert [train.segment_len_at(step) for step in range(6)] == [9, 9, 3, 3, 3, 3]
+    assert config().train.segment_len_at(0) is None
+
+
+def test_each_stage_trains_with_its_segments_and_the_best_is_of_the_last(tmp_path: Path) -> None:
+    trainer = trainer_of(tmp_path / "run", steps=4, segment_lens=(9, 3), validate_every=1)
+    seen: list[tuple[int | None, float]] = []
+    trainer.on_step = lambda step, _: seen.append((trainer.policy.segment_len, trainer.progress.best_loss))
+    trainer.progress.best_loss = -1.0  # nothing of the first stage gets below
+    trainer.fit()
+    assert [length for length, _ in seen] == [9, 9, 3, 3]
+    assert [best > 0 for _, best in seen] == [False, False, True, True]
+
+
+@pytest.mark.parametrize("stop", [1, 2, 3])
+def test_a_run_in_stages_resumes_bit_for_bit(stop: int, tmp_path: Path) -> None:
+    plan = config(steps=4, segment_lens=(9, 3), validate_every=1, checkpoint_every=1)
+    train_run(plan, tmp_path / "whole")
+    trainer = trainer_of(tmp_path / "part", steps=4, segment_lens=(9, 3), validate_every=1, checkpoint_every=1)
+
+    def kill(step: int, _: object) -> None:
+        if step == stop:
+            raise KeyboardInterrupt
+
+    trainer.on_step = kill
+    with pytest.raises(KeyboardInterrupt):
+        trainer.fit()
+    train_run(plan, tmp_path / "part", resume=True)
+    assert_same_run(tmp_path / "whole", tmp_path / "part")
