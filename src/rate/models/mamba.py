@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,10 @@ class MambaConfig(ModelConfig):
     feed_forward: int = 256
     """Inner width of the feed-forward networks; 0 leaves them out."""
     dropout: float = 0.1
+    decay: float = 1.0
+    """The decay rates start at 1 .. N times this; small ones let what is written last."""
+    steps: tuple[float, float] = (1e-3, 1e-1)
+    """Step sizes at initialisation, least and most: how much of a token is written. A step times a rate decays."""
     reference_init: bool = False
     """Initialise as the public code does: step sizes near 0.7, a memory of a token or two. For comparison only."""
 
@@ -41,6 +46,10 @@ class MambaConfig(ModelConfig):
         check_share(self, "dropout")
         if self.feed_forward < 0:
             raise ConfigError(f"model.feed_forward is {self.feed_forward}; it must be at least 0 (0 leaves it out)")
+        if not 0 < self.decay < math.inf:
+            raise ConfigError(f"model.decay is {self.decay}; it must be positive and finite")
+        if len(self.steps) != 2 or not 0 < self.steps[0] <= self.steps[1] < math.inf:
+            raise ConfigError(f"model.steps is {self.steps}; it must be two positive numbers, the smaller first")
 
     def build(self, spaces: Spaces) -> RecurrentPolicy:
         backbone = Mamba(
@@ -51,6 +60,8 @@ class MambaConfig(ModelConfig):
             conv=self.conv,
             feed_forward=self.feed_forward,
             dropout=self.dropout,
+            decay=self.decay,
+            steps=self.steps,
         )
         policy = RecurrentPolicy(spaces, Tokens(spaces, self.width, self.dropout), backbone, separate=True)
         return policy.apply(reference_initialise) if self.reference_init else policy

@@ -32,7 +32,8 @@ class VectorEncoder(nn.Module):
 
 def joined(parts: Tensor, axis: int) -> Tensor:
     """The sum over n parts, by the root of n: a large token would drown what attention adds to it."""
-    return parts.sum(axis) / parts.shape[axis] ** 0.5
+    whole: Tensor = parts.sum(axis) / parts.shape[axis] ** 0.5
+    return whole
 
 
 class CategoryEncoder(nn.Module):

@@ -128,7 +128,15 @@ State: TypeAlias = tuple[Tensor, Tensor]
 class Mixer(nn.Module):
     """Tokens to tokens: a short convolution, the scan, a gate. Names of parameters are those of the original."""
 
-    def __init__(self, width: int, state: int, expand: int, conv: int) -> None:
+    def __init__(
+        self,
+        width: int,
+        state: int,
+        expand: int,
+        conv: int,
+        decay: float = 1.0,
+        steps: tuple[float, float] = (1e-3, 1e-1),
+    ) -> None:
         super().__init__()
         self.inner, self.size, self.rank = expand * width, state, math.ceil(width / 16)
         self.in_proj = nn.Linear(width, 2 * self.inner, bias=False)
@@ -136,16 +144,16 @@ class Mixer(nn.Module):
         self.conv_bias = nn.Parameter(torch.empty(self.inner).uniform_(-(conv**-0.5), conv**-0.5))
         self.x_proj = nn.Linear(self.inner, self.rank + 2 * state, bias=False)
         self.dt_proj = nn.Linear(self.rank, self.inner)
-        self.A_log = nn.Parameter(torch.arange(1.0, state + 1).log()[:, None].repeat(1, self.inner))
+        self.A_log = nn.Parameter((decay * torch.arange(1.0, state + 1)).log()[:, None].repeat(1, self.inner))
         self.D = nn.Parameter(torch.ones(self.inner))
         self.out_proj = nn.Linear(self.inner, width, bias=False)
         for parameter in (self.A_log, self.conv_weight):
             parameter.no_decay = True  # type: ignore[attr-defined]  # not a matrix, though it has two axes
-        self._initialise_steps()
+        self._initialise_steps(*steps)
 
     @torch.no_grad()
-    def _initialise_steps(self, least: float = 1e-3, most: float = 1e-1) -> None:
-        """Memories from ten to a thousand tokens: softplus(bias) is log-uniform between `least` and `most`."""
+    def _initialise_steps(self, least: float, most: float) -> None:
+        """softplus(bias) is log-uniform between `least` and `most`."""
         nn.init.uniform_(self.dt_proj.weight, -(self.rank**-0.5), self.rank**-0.5)
         delta = torch.empty(self.inner).uniform_(math.log(least), math.log(most)).exp()
         self.dt_proj.bias.copy_(delta + torch.log(-torch.expm1(-delta)))
@@ -216,11 +224,21 @@ class Mamba(Backbone):
     """Blocks of a mixer and a feed-forward network, and a final norm. The state is a tuple of one State per block."""
 
     def __init__(
-        self, width: int, *, layers: int, state: int, expand: int, conv: int, feed_forward: int, dropout: float
+        self,
+        width: int,
+        *,
+        layers: int,
+        feed_forward: int,
+        dropout: float,
+        state: int,
+        expand: int,
+        conv: int,
+        decay: float = 1.0,
+        steps: tuple[float, float] = (1e-3, 1e-1),
     ) -> None:
         super().__init__()
         self.width = width
-        mixers = (Mixer(width, state, expand, conv) for _ in range(layers))
+        mixers = (Mixer(width, state, expand, conv, decay, steps) for _ in range(layers))
         self.blocks = nn.ModuleList(Block(width, mixer, feed_forward, dropout) for mixer in mixers)
         self.norm = nn.LayerNorm(width)
 

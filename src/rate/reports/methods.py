@@ -49,7 +49,7 @@ METHODS = (
         "Runs of one model",
         "Runs are taken together if their configurations differ in nothing but seeds and what does not change results. "
         "Other configurations of a model are models of their own, named by the fields that differ. "
-        "@ n: trained on windows of n steps.",
+        "@ n: trained at n, the length or size of the episodes that it learnt from, else the steps of a window.",
     ),
     ("Figure of the score by case", HORIZON_BAND),
     ("Heat map", HEATMAP),

@@ -70,7 +70,7 @@ class Experiment:
     @property
     def title(self) -> str:
         length = self.trained_on
-        return self.env if length is None else f"{self.env}, trained on windows of {length:g} steps"
+        return self.env if length is None else f"{self.env}, trained at {length:g}"
 
     @property
     def short_title(self) -> str:

@@ -166,6 +166,22 @@ def test_decay_rates_and_skips() -> None:
     assert mixer.conv_weight.abs().max() <= 0.5
 
 
+def test_slow_decay_and_large_steps() -> None:
+    mixer = Mixer(40, N, 2, 4, decay=1e-3, steps=(0.1, 1.0))
+    assert mixer.A_log.exp().detach() == pytest.approx(1e-3 * torch.arange(1.0, N + 1)[:, None].expand(N, 80))
+    delta = F.softplus(mixer.dt_proj.bias).detach()
+    assert delta.min() >= 0.1 - 1e-6 and 0.5 < delta.max() <= 1 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("decay", 0.0), ("decay", float("nan")), ("steps", (0.1, 0.01)), ("steps", (0.0, 1.0)), ("steps", (1.0,))],
+)
+def test_initial_values_that_cannot_be(field: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=f"model.{field}"):
+        MambaConfig(**{field: value})
+
+
 def test_the_reference_forgets_at_once() -> None:
     torch.manual_seed(0)
     ours, reference = (MambaConfig(reference_init=flag).build(SPACES) for flag in (False, True))

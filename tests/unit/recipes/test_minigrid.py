@@ -30,9 +30,10 @@ def test_all_models_are_judged_on_all_sizes(model: str) -> None:
     assert [case.kwargs["size"] for case in cases] == list(SIZES)
 
 
-def test_rate_sees_three_segments() -> None:
-    config = recipe("minigrid-memory/rate")
-    assert config.train.window == 3 * config.model.segment_len  # type: ignore[attr-defined]
+def test_rate_sees_three_segments_and_then_nine() -> None:
+    train = recipe("minigrid-memory/rate").train
+    seen = [train.segment_len_at(step) for step in (0, train.steps // 2 - 1, train.steps // 2, train.steps - 1)]
+    assert [train.window // length for length in seen if length] == [3, 3, 9, 9]
 
 
 def test_the_suite_has_two_seeds_of_each_model() -> None:

@@ -98,9 +98,9 @@ def test_a_report_over_training_lengths(make_run: Any, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "heatmap.png").stat().st_size > 10_000
     text, page = report.markdown.read_text(), report.page.read_text()
     assert "![score by training length and by case, one panel per model](heatmap.png)" in text
-    assert "tmaze, trained on windows of 90 steps: success rate" in text
+    assert "tmaze, trained at 90: success rate" in text
     assert "a panel per model. rate, trained on 30: 1.00 up to it, 0.50 beyond it." in page
     assert "&lt;i&gt;, trained on 30" in page and "<i>" not in page
-    assert "4 runs of 2 models" in page and "@ n: trained on windows of n steps" in page
+    assert "4 runs of 2 models" in page and "@ n: trained at n" in page
     write_report(list((tmp_path / "runs").glob("rate-30/*")), tmp_path / "out")
     assert not (tmp_path / "out" / "heatmap.png").exists()

@@ -139,7 +139,7 @@ def test_each_training_length_has_a_panel_and_a_model_one_colour(make_run: Any) 
     figure = horizon(groups)
     assert figure is not None
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        f"tmaze, trained on windows of {length} steps: success rate by length" for length in (30, 90)
+        f"tmaze, trained at {length}: success rate by length" for length in (30, 90)
     ]
     for axes, length in zip(figure.axes, (30, 90), strict=True):
         *scores, mark = axes.lines

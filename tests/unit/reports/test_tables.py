@@ -222,9 +222,7 @@ def test_variants_of_a_model_keep_their_fields_beside_the_length(make_run: Any) 
 def test_each_training_length_has_a_table(make_run: Any) -> None:
     (group,) = read(*make_run.grid(["rate", "dt"], (90, 30), (9, 30, 90)))
     tables = score_tables(group)
-    assert [table.caption.split(":")[0] for table in tables] == [
-        f"tmaze, trained on windows of {length} steps" for length in (30, 90)
-    ]
+    assert [table.caption.split(":")[0] for table in tables] == [f"tmaze, trained at {length}" for length in (30, 90)]
     assert [row[0] for table in tables for row in table.rows] == ["rate", "dt"] * 2
     # The first model is right up to its training length, the second to twice of it.
     assert [[cell[:4] for cell in row[3:]] for row in tables[0].rows] == [["1.00", "1.00", "0.50"]] * 2
