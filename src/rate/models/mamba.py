@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -12,7 +13,7 @@ from rate.errors import ConfigError
 from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, check_share, check_sizes
 from rate.models.recurrent import RecurrentPolicy
 from rate.nn.encoders import Tokens
-from rate.nn.ssm import Mamba
+from rate.nn.ssm import Mamba, Mixer
 from rate.types import Spaces
 
 
@@ -52,16 +53,9 @@ class MambaConfig(ModelConfig):
             raise ConfigError(f"model.steps is {self.steps}; it must be two positive numbers, the smaller first")
 
     def build(self, spaces: Spaces) -> RecurrentPolicy:
+        mixer = partial(Mixer, state=self.state, expand=self.expand, conv=self.conv, decay=self.decay, steps=self.steps)
         backbone = Mamba(
-            self.width,
-            layers=self.layers,
-            state=self.state,
-            expand=self.expand,
-            conv=self.conv,
-            feed_forward=self.feed_forward,
-            dropout=self.dropout,
-            decay=self.decay,
-            steps=self.steps,
+            self.width, layers=self.layers, mixer=mixer, feed_forward=self.feed_forward, dropout=self.dropout
         )
         policy = RecurrentPolicy(spaces, Tokens(spaces, self.width, self.dropout), backbone, separate=True)
         return policy.apply(reference_initialise) if self.reference_init else policy

@@ -6,7 +6,7 @@ E inner channels, N numbers of state per channel. States are (B, N, E): channels
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias, cast
 
@@ -224,21 +224,11 @@ class Mamba(Backbone):
     """Blocks of a mixer and a feed-forward network, and a final norm. The state is a tuple of one State per block."""
 
     def __init__(
-        self,
-        width: int,
-        *,
-        layers: int,
-        feed_forward: int,
-        dropout: float,
-        state: int,
-        expand: int,
-        conv: int,
-        decay: float = 1.0,
-        steps: tuple[float, float] = (1e-3, 1e-1),
+        self, width: int, *, layers: int, mixer: Callable[[int], Mixer], feed_forward: int, dropout: float
     ) -> None:
         super().__init__()
         self.width = width
-        mixers = (Mixer(width, state, expand, conv, decay, steps) for _ in range(layers))
+        mixers = (mixer(width) for _ in range(layers))
         self.blocks = nn.ModuleList(Block(width, mixer, feed_forward, dropout) for mixer in mixers)
         self.norm = nn.LayerNorm(width)
 

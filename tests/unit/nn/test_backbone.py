@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from rate.nn.backbone import Backbone, Mlp
 from rate.nn.rnn import Rnn
-from rate.nn.ssm import Mamba
+from rate.nn.ssm import Mamba, Mixer
 from rate.types import tree_leaves, tree_map
 
 B, L, D, HIDDEN = 3, 7, 5, 6
@@ -23,7 +24,7 @@ BACKBONES: dict[str, Callable[[], Backbone]] = {
     "lstm-2": lambda: Rnn("lstm", D, HIDDEN, 2, 0.5, 1.0),
     "gru": lambda: Rnn("gru", D, HIDDEN, 1, 0.5, 1.0),
     "gru-2": lambda: Rnn("gru", D, HIDDEN, 2, 0.5, 1.0),
-    "mamba": lambda: Mamba(D, layers=2, state=4, expand=2, conv=3, feed_forward=8, dropout=0.5),
+    "mamba": lambda: Mamba(D, layers=2, mixer=partial(Mixer, state=4, expand=2, conv=3), feed_forward=8, dropout=0.5),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -49,8 +50,10 @@ def close(actual: Any, expected: Any, tolerance: float = 1e-5) -> None:
 
 def backbone(seed: int = 0, **changes: Any) -> Mamba:
     torch.manual_seed(seed)
-    sizes = {"layers": 2, "state": N, "expand": 2, "conv": 4, "feed_forward": 12, "dropout": 0.0}
-    return Mamba(D, **{**sizes, **changes})
+    inner = {"state": N, "expand": 2, "conv": 4}
+    outer: dict[str, Any] = {"layers": 2, "feed_forward": 12, "dropout": 0.0}
+    mixer = partial(Mixer, **{name: changes.pop(name, size) for name, size in inner.items()})
+    return Mamba(D, mixer=mixer, **{**outer, **changes})
 
 
 def some_state(model: Mamba, batch: int) -> Any:
