@@ -1,7 +1,7 @@
 """Recipes for Minigrid-Memory: trained on grids of up to 41 cells, evaluated from 11 to 501, and their suite.
 
 A window of 90 steps holds every whole episode of size 41. RATE sees it as three segments of thirty, as in the paper,
-and in the second half of training as nine of ten: only then are there segments with nothing in them but corridor,
+and in the last third of training as nine of ten: only then are there segments with nothing in them but corridor,
 which teach memory to keep what it holds, and without which it forgets beyond the sizes that it was trained on.
 """
 
@@ -21,7 +21,7 @@ from rate.training.config import TrainConfig
 
 SIZE = 41
 WINDOW = 90
-SEGMENTS = (30, 10)
+SEGMENTS = (30, 30, 10)
 SIZES = (11, 21, 41, 61, 91, 151, 301, 501)
 
 NETWORK: dict[str, Any] = {"layers": 2, "width": 64, "heads": 4, "head_width": 16}
@@ -52,7 +52,7 @@ def minigrid(model: str) -> RunConfig:
         data=DataConfig(episodes=5000, options=(f"size={SIZE}", "sizes=uniform")),
         train=TrainConfig(
             window=WINDOW,
-            steps=1000,
+            steps=1200,
             learning_rate=3e-3,
             # Gradients are far below 0.1, but for a few that come back through nine segments and undo what was learnt.
             clip=0.1,

@@ -32,7 +32,8 @@ def test_all_models_are_judged_on_all_sizes(model: str) -> None:
 
 def test_rate_sees_three_segments_and_then_nine() -> None:
     train = recipe("minigrid-memory/rate").train
-    seen = [train.segment_len_at(step) for step in (0, train.steps // 2 - 1, train.steps // 2, train.steps - 1)]
+    switch = train.steps * 2 // 3
+    seen = [train.segment_len_at(step) for step in (0, switch - 1, switch, train.steps - 1)]
     assert [train.window // length for length in seen if length] == [3, 3, 9, 9]
 
 
