@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,10 @@ import pytest
 
 from integration.tiny import config
 from rate.cli.main import main
-from rate.experiment import Run, load
+from rate.envs import ENVS
+from rate.errors import ConfigError, DataError
+from rate.evaluation.evaluator import EvalConfig, Evaluator
+from rate.experiment import Run, load, train_run
 from rate.experiment.data import prepare_data
 from rate.seeding import BLOCK, Purpose
 
@@ -97,3 +101,34 @@ def test_a_report_of_what_was_evaluated(run: Path, tmp_path: Path, capsys: pytes
     said = capsys.readouterr()
     assert said.err == ""
     assert json.loads(said.out) == json.loads((tmp_path / "report" / "summary.json").read_text())
+
+
+def test_episodes_that_were_cut_are_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", str(run), "--set", "length=12", "--episodes", "5", "--max-steps", "4"]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "note: 5 of 5 episodes of length=12 were cut after 4 steps; give a larger --max-steps" in told
+    assert main(["eval", str(run), "--set", "length=12", "--episodes", "5"]) == 0
+    assert "cut" not in capsys.readouterr().err
+
+
+def test_a_case_of_another_form_is_refused(run: Path) -> None:
+    evaluator = Evaluator(spec=ENVS.get("aar"), config=EvalConfig(episodes=2))
+    with pytest.raises(ConfigError, match=r"has observations Box.* the policy was trained on Box"):
+        evaluator.run(Run.load(run).policy, ENVS.get("aar").case(length=9), checkpoint="last", step=0)
+
+
+def test_data_that_has_changed_is_not_taken_for_the_data_of_a_run(tmp_path: Path) -> None:
+    """Other episodes under the same path would be trained on, and those that were held out would not be."""
+    own = {"path": str(tmp_path / "data")}
+    collect = ["collect", "tmaze", "--episodes", "40", "--set", "length=9", "--out", own["path"]]
+    assert main(collect) == 0
+    train_run(config(data=own, steps=2), tmp_path / "run")
+    assert Run.load(tmp_path / "run").held_out().total.steps
+    shutil.rmtree(own["path"])
+    assert main([*collect, "--seed", "1"]) == 0
+    with pytest.raises(DataError, match=r"is not the data that .* was trained on"):
+        Run.load(tmp_path / "run").held_out()
+    last = tmp_path / "run" / "checkpoints" / "last"
+    last.unlink()  # as after a kill before the first checkpoint
+    with pytest.raises(DataError, match=r"is not the data that .* was trained on"):
+        train_run(config(data=own, steps=2), tmp_path / "run", resume=True)

@@ -161,6 +161,10 @@ def evaluate(
         results = loaded.evaluate(set, config=chosen, skip_done=skip_done, on_step=progress.on_env_step)
     if loaded.alone:
         note(f"{run} is a checkpoint on its own; nothing is recorded")
+    for result in results:
+        if result.cut:
+            told = f"{result.cut} of {len(result.records)} episodes of {result.case.name}"
+            note(f"{told} were cut after {result.case.max_steps} steps; give a larger --max-steps to play them out")
     skipped = len(loaded.cases(set, chosen)) - len(results)
     if skipped:
         note(f"{skipped} case(s) skipped: recorded already")

@@ -14,7 +14,7 @@ import numpy as np
 import tyro
 
 from rate.cli.commands import print_json
-from rate.cli.console import OUT
+from rate.cli.console import OUT, note
 from rate.data.importers import Format, import_data
 from rate.data.minari import export_minari
 from rate.data.open import open_data
@@ -135,8 +135,8 @@ def import_file(
     """Make a data set from a D4RL-style HDF5 file, an NPZ of flat arrays, or a pickled list of dicts.
 
     Args:
-        source: File with observations, actions, rewards, terminals and, if it has them, timeouts and
-            next_observations.
+        source: File with observations, actions, rewards, the ends of episodes (terminals and timeouts, or dones, or
+            offsets) and, if it has them, next_observations.
         out: Directory to make.
         format: By default it is told by the ending: .hdf5 .h5, .npz, .pkl .pickle.
         env: Take the spaces from this environment: a registered name, a Gymnasium id, or module:factory; by default
@@ -152,9 +152,11 @@ def import_file(
         spaces=spaces_of(find_env(env)) if env else None,
         environment=env or "",
         allow_pickle=allow_pickle_code,
+        on_note=note,
     )
     if json:
-        return print_json({"path": str(out), "episodes": len(store), "steps": int(store.lengths.sum())})
+        facts = {"path": str(out), "episodes": len(store), "steps": int(store.lengths.sum())}
+        return print_json({**facts, "dropped_infos": store.card["dropped_infos"]})
     OUT.print(f"{len(store)} episodes, {int(store.lengths.sum())} steps in {out}", markup=False)
 
 

@@ -5,14 +5,20 @@ Both the writer and the check of a stored data set use these rules.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
-from rate.data.columns import Form, chunks, pack, space_columns, space_form
+from rate.data.columns import Form, chunks, pack, space_columns, space_form, tree_form, unpack
 from rate.errors import DataError
-from rate.types import Array, Spaces, Trajectory, Tree
+from rate.types import Array, Spaces, Trajectory, Tree, tree_leaves, tree_map
+
+NUMBERS = "biuf"
+"""Kinds of dtypes that rewards may come in."""
+INFOS = "biufcSU"
+"""Kinds of dtypes that infos may have."""
 
 
 def row_layout(space: gym.Space[Any]) -> tuple[np.dtype[Any], tuple[int, ...]]:
@@ -61,10 +67,63 @@ def _info_columns(trajectory: Trajectory, infos: Form) -> dict[str, Array]:
     except (KeyError, TypeError, ValueError) as error:
         raise DataError("infos have other names than those of the first episode; give all episodes the same") from error
     for name, rows in columns.items():
-        if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "biufcSU":
+        if not isinstance(rows, np.ndarray) or rows.dtype.kind not in INFOS:
             raise DataError(f"{name} is not an array of numbers or fixed-width text; convert it")
         check_layout(name, rows, len(trajectory) + 1, rows.dtype, rows.shape[1:])
     return columns
+
+
+def common_infos(episodes: Iterable[tuple[Mapping[str, Tree], int]]) -> tuple[dict[str, Tree], set[str]]:
+    """The infos that all episodes have in one form, as trees without rows, and the names of the others.
+
+    With the infos of an episode comes the number of rows that each of them must have.
+    """
+    kept: dict[str, Tree] | None = None
+    seen = set[str]()
+    for infos, rows in episodes:
+        here = {name: _no_rows(tree) for name, tree in infos.items() if _has_rows(tree, rows)}
+        both = here if kept is None else {name: _joined(kept[name], here[name]) for name in kept if name in here}
+        kept = {name: tree for name, tree in both.items() if tree is not None}
+        seen |= infos.keys()
+    return kept or {}, seen - (kept or {}).keys()
+
+
+def _has_rows(tree: Tree, rows: int) -> bool:
+    return all(leaf.dtype.kind in INFOS and leaf.shape[:1] == (rows,) for leaf in tree_leaves(tree))
+
+
+def _no_rows(tree: Tree) -> Tree:
+    """The form of a tree, the dtypes of its leaves and the shapes of their rows."""
+    return tree_map(lambda leaf: np.zeros_like(leaf[:0]), tree)
+
+
+def _joined(one: Tree, other: Tree) -> Tree | None:
+    """What holds the rows of both; None where nothing does."""
+    form = tree_form(one)
+    try:
+        mine, theirs = pack(one, form, ""), pack(other, form, "")
+        if any((mine[name].dtype.kind in "SU") != (theirs[name].dtype.kind in "SU") for name in mine):
+            return None
+        columns = {name: np.concatenate([mine[name], theirs[name]]) for name in mine}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    return unpack(form, "", columns.__getitem__)
+
+
+def like(tree: Tree, kind: Tree) -> Tree:
+    """The tree in the dtypes of one that `common_infos` gives."""
+    return tree_map(lambda leaf, wanted: leaf.astype(wanted.dtype, copy=False), tree, kind)
+
+
+def reward_dtype(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
+    """One for the rewards of all episodes: the widest float, where whole numbers and truth values count as float64."""
+    numbers = [dtype for dtype in dtypes if dtype.kind in NUMBERS]
+    return np.result_type(*(dtype if dtype.kind == "f" else np.float64 for dtype in numbers or [np.dtype(np.float64)]))
+
+
+def as_rewards(rewards: Array, dtype: np.dtype[Any]) -> Array:
+    """Numbers in that dtype; anything else as it is, to be refused."""
+    return rewards.astype(dtype, copy=False) if rewards.dtype.kind in NUMBERS else rewards
 
 
 def conform(tree: Tree, space: gym.Space[Any], *, round_floats: bool = False) -> Tree:

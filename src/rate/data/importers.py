@@ -7,7 +7,7 @@ observation after the last step of an episode, that is next_observations[-1], or
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rate.data.checks import conform
+from rate.data.checks import as_rewards, common_infos, conform, like, reward_dtype
 from rate.data.infer import inferred_spaces
 from rate.data.pickles import read_pickle
 from rate.data.store import TrajectoryStore
@@ -33,7 +33,10 @@ SUFFIXES: dict[str, Format] = {
 }
 SYNONYMS = {"terminations": "terminals", "truncations": "timeouts", "episode_offsets": "offsets"}
 NEEDED = ("observations", "actions", "rewards")
-KNOWN = (*NEEDED, "terminals", "timeouts", "next_observations")
+ENDS = ("terminals", "timeouts", "dones")
+KNOWN = (*NEEDED, *ENDS, "next_observations")
+INFO = "infos/"
+MIXED = "dones mix both kinds of end; all count as terminations, also where a time limit cut the episode"
 H5_CACHE = 1 << 26
 """Chunks of HDF5 are packed; with this many bytes of them at hand, few are unpacked twice."""
 
@@ -49,8 +52,12 @@ def import_data(
     spaces: Spaces | None = None,
     environment: str = "",
     allow_pickle: bool = False,
+    on_note: Callable[[str], None] | None = None,
 ) -> TrajectoryStore:
-    """Write a store at `out` from a file; `spaces` that are not given are inferred from the values."""
+    """Write a store at `out` from a file; `spaces` that are not given are inferred from the values.
+
+    `on_note` is told what the user should know.
+    """
     path = Path(source)
     if not path.is_file():
         raise DataError(f"no file {path} to import")
@@ -61,12 +68,23 @@ def import_data(
         writer = StoreWriter(
             out, spaces=chosen, environment=environment, options=options, generator=f"import of {path.name}"
         )
+        rewards = reward_dtype(part.dtype for part in _parts(everything["rewards"]))
+        mixed = False
         with writer:
             for index, episode in enumerate(episodes):
-                trajectory, dropped = _trajectory(episode, chosen, index)
+                trajectory, dropped = _trajectory(episode, chosen, rewards, index)
                 writer.dropped_infos |= dropped
                 writer.add(trajectory)
+                mixed = mixed or (_only_dones(episode) and "timeouts" not in episode)
+    if on_note is not None:
+        for text in _notes(mixed, writer.dropped_infos):
+            on_note(text)
     return TrajectoryStore.open(out, check=False)
+
+
+def _notes(mixed: bool, dropped: set[str]) -> list[str]:
+    left_out = f"left out, since there is no place for it: {', '.join(sorted(dropped))}"
+    return [*([MIXED] if mixed else []), *([left_out] if dropped else [])]
 
 
 def format_of(path: Path) -> Format:
@@ -83,7 +101,7 @@ def _episodes(path: Path, kind: Format, allow_pickle: bool) -> Iterator[tuple[It
         listed = [
             _in_rows(item, f"episode {index} of {path}") for index, item in enumerate(read_pickle(path, allow_pickle))
         ]
-        yield iter(listed), {name: [item[name] for item in listed] for name in ("observations", "actions")}
+        yield iter(_alike(listed)), {name: [item[name] for item in listed] for name in NEEDED}
         return
     with _opened(path, kind) as columns:
         flat = _renamed(columns)
@@ -140,18 +158,37 @@ def _in_rows(episode: Columns, where: str) -> dict[str, Any]:
     return {**columns, **arrays}
 
 
+def _alike(episodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Episodes whose infos have one form; what has not comes along empty, so that it is named as left out."""
+    kinds, _ = common_infos((_infos(item, len(item["rewards"]))[0], len(item["rewards"]) + 1) for item in episodes)
+
+    def column(name: str, values: Any) -> Any:
+        if not name.startswith(INFO):
+            return values
+        kind = kinds.get(name.removeprefix(INFO))
+        return () if kind is None else like(_info_rows(values), kind)
+
+    return [{name: column(name, values) for name, values in item.items()} for item in episodes]
+
+
+def _parts(column: Any) -> list[Any]:
+    return column if isinstance(column, list) else [column]
+
+
 def _check_columns(columns: Columns, where: str) -> None:
     missing = [name for name in NEEDED if name not in columns]
     if missing:
         raise DataError(f"{where} has no {missing[0]!r}; it holds {', '.join(sorted(columns)) or 'nothing'}")
     for name in NEEDED:
         rows = columns[name]
+        if isinstance(rows, Mapping) and name != "observations":
+            raise DataError(f"{where} has a dict as {name!r}; it must be one array")
         if any(np.ndim(leaf) == 0 for leaf in (tree_leaves(rows) if isinstance(rows, Mapping) else [rows])):
             raise DataError(f"{where} has a single value as {name!r}; it must have a row per step")
 
 
 def _cut(flat: Columns, where: str) -> Iterator[Columns]:
-    """Flat columns as episodes: those that `offsets` name, else cut after every terminal or timeout."""
+    """Flat columns as episodes: those that `offsets` name, else cut after every terminal, timeout or done."""
     steps = len(flat["rewards"])
     offsets = _offsets(flat, steps, where)
     count = len(offsets) - 1
@@ -176,21 +213,28 @@ def _offsets(flat: Columns, steps: int, where: str) -> NDArray[np.int64]:
         if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != steps or (np.diff(offsets) < 0).any():
             raise DataError(f"the offsets of {where} do not rise from 0 to the number of steps, {steps}")
         return offsets
+    if not any(name in flat for name in ENDS):
+        raise DataError(
+            f"{where} does not tell where its episodes end; give it terminals and timeouts, dones, or offsets; "
+            f"it holds {', '.join(sorted(flat))}"
+        )
     ends = np.zeros(steps, bool)
-    for name in ("terminals", "timeouts"):
+    for name in ENDS:
         if name in flat and np.shape(flat[name])[:1] == (steps,):
             ends |= np.asarray(flat[name][:]).astype(bool).reshape(-1)
     after = np.flatnonzero(ends) + 1
     return np.unique(np.concatenate([[0], after, [steps]])).astype(np.int64)
 
 
-def _trajectory(episode: Columns, spaces: Spaces, index: int) -> tuple[Trajectory, set[str]]:
+def _trajectory(
+    episode: Columns, spaces: Spaces, reward_type: np.dtype[Any], index: int
+) -> tuple[Trajectory, set[str]]:
     """One episode, and the names of what it holds that has no place. An episode without an end is cut off there."""
     rewards = np.asarray(episode["rewards"])
     rewards = rewards.reshape(-1) if rewards.ndim == 2 and rewards.shape[1] == 1 else rewards
     steps = len(rewards)
     try:
-        terminations, truncations = (_flags(episode.get(name), steps) for name in ("terminals", "timeouts"))
+        terminations, truncations = _ends(episode, steps)
         observations = conform(_with_last(episode, steps), spaces.observation, round_floats=True)
         actions = conform(_shaped(episode["actions"], spaces.action.shape, steps), spaces.action, round_floats=True)
     except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -201,12 +245,24 @@ def _trajectory(episode: Columns, spaces: Spaces, index: int) -> tuple[Trajector
     trajectory = Trajectory(
         observations=observations,
         actions=actions,
-        rewards=rewards,
+        rewards=as_rewards(rewards, reward_type),
         terminations=terminations,
         truncations=truncations,
         infos=infos,
     )
     return trajectory, dropped
+
+
+def _only_dones(episode: Columns) -> bool:
+    return "dones" in episode and "terminals" not in episode
+
+
+def _ends(episode: Columns, steps: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The flags of both ends. Where there are no terminals, a done that is no timeout is one."""
+    truncations = _flags(episode.get("timeouts"), steps)
+    if _only_dones(episode):
+        return _flags(episode["dones"], steps) & ~truncations, truncations
+    return _flags(episode.get("terminals"), steps), truncations
 
 
 def _flags(values: Any, steps: int) -> NDArray[np.bool_]:
@@ -246,10 +302,10 @@ def _infos(episode: Columns, steps: int) -> tuple[dict[str, Array], set[str]]:
     infos: dict[str, Array] = {}
     others = [name for name in episode if name not in KNOWN]
     for name in others:
-        rows = _info_rows(episode[name]) if name.startswith("infos/") else np.array([])
+        rows = _info_rows(episode[name]) if name.startswith(INFO) else np.array([])
         if rows.dtype.kind in "biufc" and len(rows) == steps > 0:
-            infos[name.removeprefix("infos/")] = np.concatenate([rows, rows[-1:]])
-    return infos, {name for name in others if name.removeprefix("infos/") not in infos}
+            infos[name.removeprefix(INFO)] = np.concatenate([rows, rows[-1:]])
+    return infos, {name for name in others if name.removeprefix(INFO) not in infos}
 
 
 def _info_rows(values: Any) -> Array:

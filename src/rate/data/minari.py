@@ -1,6 +1,7 @@
 """Minari data sets in and out. Nothing is ever downloaded.
 
-Every step is kept without loss. Infos that are not one row per observation are left out, and the card names them.
+Every step is kept without loss. Infos that do not have a row per observation, of one form in all episodes, are left
+out, and the card names them.
 
 Minari is a format of exchange here: training reads the packed columns that `load_minari` makes once.
 """
@@ -19,7 +20,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rate.data.checks import conform
+from rate.data.checks import as_rewards, common_infos, conform, like, reward_dtype
 from rate.data.columns import disk_errors, space_form
 from rate.data.spaces import spaces_from_json, spaces_to_json
 from rate.data.store import StoreWriter, TrajectoryStore, is_store
@@ -30,7 +31,6 @@ from rate.types import Spaces, Trajectory, Tree, tree_map
 METADATA = "metadata.json"
 OURS = "rate"
 """The key of Minari's metadata under which we keep what Minari has no place for."""
-TEXT_WIDTH = 64
 
 
 def _minari(module: str = "minari") -> Any:
@@ -99,10 +99,11 @@ def load_minari(source: str, path: Path | str) -> TrajectoryStore:
         options={**ours.get("options", {}), "source": stamp, **_env_spec(metadata)},
         generator=ours.get("generator") or f"Minari {data.spec.dataset_id}",
     )
-    writer.dropped_infos.update(ours.get("dropped_infos", ()))
+    rewards, infos, dropped = _survey(data, source)
+    writer.dropped_infos.update(ours.get("dropped_infos", ()), dropped)
     with writer:
-        for trajectory in _trajectories(data, writer.spaces, source, writer.dropped_infos):
-            writer.add(trajectory)
+        for index in range(data.total_episodes):
+            writer.add(_trajectory(data, source, index, writer.spaces, rewards, infos))
     return TrajectoryStore.open(path, check=False)
 
 
@@ -117,43 +118,49 @@ def _fingerprint(directory: Path) -> dict[str, list[int]]:
     return {str(path.relative_to(directory)): [path.stat().st_size, path.stat().st_mtime_ns] for path in files}
 
 
-def _trajectories(data: Any, spaces: Spaces, source: str, dropped: set[str]) -> Iterator[Trajectory]:
-    """The episodes, with the infos that columns can hold; the names of the others go to `dropped`."""
-    names: set[str] | None = None
-    for index in range(data.total_episodes):
-        with _minari_errors(f"cannot read episode {index} of the Minari data set {source}"):
-            episode = next(iter(data.storage.get_episodes([index])))
-            metadata = next(iter(data.storage.get_episode_metadata([index])))
-            trajectory = _trajectory(episode, metadata, spaces)
-        if names is None:
-            names = _storable_infos(trajectory)
-        dropped |= trajectory.infos.keys() - names
-        infos = {name: value for name, value in trajectory.infos.items() if name in names}
-        yield Trajectory(**{**vars(trajectory), "infos": infos})
+@contextmanager
+def _episode(data: Any, source: str, index: int) -> Iterator[Mapping[str, Any]]:
+    """One episode as Minari gives it; what is wrong with it is said in one line."""
+    with _minari_errors(f"cannot read episode {index} of the Minari data set {source}"):
+        yield next(iter(data.storage.get_episodes([index])))
 
 
-def _trajectory(episode: Mapping[str, Any], metadata: Mapping[str, Any], spaces: Spaces) -> Trajectory:
-    seed = metadata.get("seed")
-    return Trajectory(
-        observations=conform(episode["observations"], spaces.observation),
-        actions=conform(episode["actions"], spaces.action),
-        rewards=episode["rewards"],
-        terminations=episode["terminations"].astype(bool),
-        truncations=episode["truncations"].astype(bool),
-        infos={name: _info(value) for name, value in (episode["infos"] or {}).items()},
-        seed=-1 if seed is None else int(seed),
-    )
+def _survey(data: Any, source: str) -> tuple[np.dtype[Any], dict[str, Tree], set[str]]:
+    """What columns for all episodes need: a dtype for rewards, the infos that fit; and the names of those that do not.
+
+    All episodes are read for it, since the last one may differ from the others.
+    """
+    dtypes = set[np.dtype[Any]]()
+
+    def infos() -> Iterator[tuple[dict[str, Tree], int]]:
+        for index in range(data.total_episodes):
+            with _episode(data, source, index) as episode:
+                dtypes.add(episode["rewards"].dtype)
+                yield _infos(episode), len(episode["rewards"]) + 1
+
+    fitting, others = common_infos(infos())
+    return reward_dtype(dtypes), fitting, others
 
 
-def _storable_infos(trajectory: Trajectory) -> set[str]:
-    """Some data sets carry infos that are not one row per observation; those have no place in columns."""
+def _trajectory(
+    data: Any, source: str, index: int, spaces: Spaces, rewards: np.dtype[Any], infos: Mapping[str, Tree]
+) -> Trajectory:
+    with _episode(data, source, index) as episode:
+        seed = next(iter(data.storage.get_episode_metadata([index]))).get("seed")
+        found = _infos(episode)
+        return Trajectory(
+            observations=conform(episode["observations"], spaces.observation),
+            actions=conform(episode["actions"], spaces.action),
+            rewards=as_rewards(episode["rewards"], rewards),
+            terminations=episode["terminations"].astype(bool),
+            truncations=episode["truncations"].astype(bool),
+            infos={name: like(found[name], kind) for name, kind in infos.items()},
+            seed=-1 if seed is None else int(seed),
+        )
 
-    def fits(tree: Tree) -> bool:
-        leaves: list[bool] = []
-        tree_map(lambda leaf: leaves.append(leaf.ndim > 0 and len(leaf) == len(trajectory) + 1), tree)
-        return all(leaves)
 
-    return {name for name, tree in trajectory.infos.items() if fits(tree)}
+def _infos(episode: Mapping[str, Any]) -> dict[str, Tree]:
+    return {name: _info(value) for name, value in (episode["infos"] or {}).items()}
 
 
 def _info(tree: Tree) -> Tree:
@@ -163,11 +170,9 @@ def _info(tree: Tree) -> Tree:
         numbered = [f"_index_{index}" for index in range(len(parts))]
         return tuple(parts[key] for key in numbered) if parts and set(parts) == set(numbered) else parts
     values = np.asarray(tree)
-    if values.dtype.kind != "O":
+    if values.dtype.kind != "O" or values.ndim == 0:
         return values
-    # Wide enough that the longer text of a later episode fits too.
-    text = np.array([item.decode() if isinstance(item, bytes) else str(item) for item in values])
-    return text.astype(f"U{-(-text.itemsize // (4 * TEXT_WIDTH)) * TEXT_WIDTH}")
+    return np.array([item.decode() if isinstance(item, bytes) else str(item) for item in values], dtype=str)
 
 
 def export_minari(

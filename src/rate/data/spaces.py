@@ -148,5 +148,30 @@ def spaces_from_json(value: Json) -> Spaces:
 
 
 def same_space(one: gym.Space[Any], other: gym.Space[Any]) -> bool:
-    """Exact equality; Gymnasium's own takes bounds that are merely close for equal."""
-    return space_to_json(one) == space_to_json(other)
+    """Whether both have the same values. Bounds are exact; Gymnasium's own equality takes close ones for equal.
+
+    The order of the keys of a Dict and the integer type of classes do not count: Minari does not keep them.
+    """
+    return _values(space_to_json(one)) == _values(space_to_json(other))
+
+
+def _values(value: Json) -> Json:
+    """What of a description tells the values of the space."""
+    if value["type"] == "Dict":
+        return {**value, "spaces": {key: _values(part) for key, part in value["spaces"]}}
+    if value["type"] == "Tuple":
+        return {**value, "spaces": [_values(part) for part in value["spaces"]]}
+    return {**value, "dtype": None} if value["type"] in ("Discrete", "MultiDiscrete") else value
+
+
+def same_form(one: gym.Space[Any], other: gym.Space[Any]) -> bool:
+    """Whether values of the one can be read as values of the other: the same parts, classes and shapes, any bounds."""
+    if isinstance(one, spaces.Dict) and isinstance(other, spaces.Dict):
+        return one.spaces.keys() == other.spaces.keys() and all(
+            same_form(part, other.spaces[key]) for key, part in one.spaces.items()
+        )
+    if isinstance(one, spaces.Tuple) and isinstance(other, spaces.Tuple):
+        return len(one) == len(other) and all(map(same_form, one.spaces, other.spaces))
+    if isinstance(one, spaces.Box) and isinstance(other, spaces.Box):
+        return one.shape == other.shape and (one.dtype == np.uint8) == (other.dtype == np.uint8)
+    return same_space(one, other)

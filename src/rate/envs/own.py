@@ -70,11 +70,12 @@ def _spec(name: str, summary: str, make: Callable[..., gym.Env[Any, Any]]) -> En
 
 def _case(name: str, /, **kwargs: Any) -> EvalCase:
     known = gym.registry.get(name)
+    limit = kwargs.get("max_episode_steps", known.max_episode_steps) if known else None
     return EvalCase(
         name=",".join(f"{key}={value}" for key, value in kwargs.items()) or "default",
         kwargs=kwargs,
         target_return=None,
-        max_steps=(known.max_episode_steps if known else None) or UNLIMITED,
+        max_steps=limit if isinstance(limit, int) and limit > 0 else UNLIMITED,
         tags={key: str(value) for key, value in kwargs.items()},
     )
 
@@ -116,6 +117,18 @@ def _made(name: str, make: Callable[[], Any]) -> gym.Env[Any, Any]:
     return OwnEnv(env, name)
 
 
+def _classes(space: gym.Space[Any], value: Any) -> Iterator[tuple[gym.Space[Any], Any]]:
+    """The parts of an observation that are classes, and their spaces."""
+    if isinstance(space, gym.spaces.Dict):
+        for key, part in space.spaces.items():
+            yield from _classes(part, value[key])
+    elif isinstance(space, gym.spaces.Tuple):
+        for part, one in zip(space.spaces, value, strict=True):
+            yield from _classes(part, one)
+    elif isinstance(space, (gym.spaces.Discrete, gym.spaces.MultiDiscrete)):
+        yield space, value
+
+
 class OwnEnv(gym.Wrapper[Any, Any, Any, Any]):
     """Somebody's environment; what goes wrong inside of it is said in one line that tells where."""
 
@@ -144,15 +157,15 @@ class OwnEnv(gym.Wrapper[Any, Any, Any, Any]):
 
     def _check(self, observation: Any) -> None:
         """A class that its space does not have has no row in the table of a model; other values do no harm."""
-        space = self.observation_space
-        if isinstance(space, (gym.spaces.Discrete, gym.spaces.MultiDiscrete)) and not space.contains(observation):
-            raise ConfigError(f"the environment {self._name} gives the observation {observation} outside of {space}")
+        for space, value in _classes(self.observation_space, observation):
+            if not space.contains(value):
+                raise ConfigError(f"the environment {self._name} gives the observation {value} outside of {space}")
 
     @contextmanager
     def _told(self, method: str) -> Iterator[None]:
         try:
             yield
-        except (RateError, gym.error.DependencyNotInstalled):
+        except RateError:
             raise
         except Exception as error:
             at = traceback.extract_tb(error.__traceback__)[-1]

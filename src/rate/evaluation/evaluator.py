@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from rate.data.spaces import same_form
 from rate.data.windows import parse_options
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import ConfigError
@@ -24,7 +25,7 @@ from rate.models.actor import Actor
 from rate.models.policy import SequencePolicy
 from rate.registry import check_names
 from rate.seeding import Purpose, episode_seeds
-from rate.types import EpisodeRecord
+from rate.types import EpisodeRecord, Spaces
 
 OnStep = Callable[[EvalCase, int], None]
 
@@ -65,6 +66,8 @@ class CaseResult:
     env_steps: int
     """Lock-step steps of all batches: the number of times the policy was asked."""
     batch: int
+    cut: int = 0
+    """Episodes that the environment had not ended when the steps of the case were over."""
 
     @property
     def success_rate(self) -> Interval | None:
@@ -106,6 +109,14 @@ def limited(case: EvalCase, config: EvalConfig) -> EvalCase:
     return case if config.max_steps is None else replace(case, max_steps=config.max_steps)
 
 
+def check_fit(case: EvalCase, spaces: Spaces, trained: Spaces) -> None:
+    """Refuse a case whose observations or actions are of another form than those that the policy was trained on."""
+    for kind in ("observation", "action"):
+        here, there = getattr(spaces, kind), getattr(trained, kind)
+        if not same_form(here, there):
+            raise ConfigError(f"the case {case.name!r} has {kind}s {here}, the policy was trained on {there}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Evaluator:
     """Judges a policy in one environment."""
@@ -129,6 +140,7 @@ class Evaluator:
         seeds = episode_seeds(self.purpose, config.seed, config.episodes)
         chunks = [seeds[at : at + config.batch] for at in range(0, len(seeds), config.batch)]
         env = self.spec.make_batch(**case.kwargs)
+        check_fit(case, env.spaces, policy.spaces)
         steps, results = 0, []
         tell = partial(on_step, case) if on_step else None
         gpus = [policy.device] if policy.device.type == "cuda" else []
@@ -157,4 +169,5 @@ class Evaluator:
             for seed, total, length in zip(chunk, result.returns, result.lengths, strict=True)
         ]
         seconds = time.perf_counter() - began
-        return CaseResult(case=case, records=records, seconds=seconds, env_steps=steps, batch=len(chunks[0]))
+        cut = sum(result.cut for result in results)
+        return CaseResult(case=case, records=records, seconds=seconds, env_steps=steps, batch=len(chunks[0]), cut=cut)

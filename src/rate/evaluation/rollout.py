@@ -23,6 +23,8 @@ class Episodes:
 
     returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
+    cut: int
+    """How many the environment had not ended when the steps were over."""
 
 
 @dataclass
@@ -76,4 +78,4 @@ def rollout(
             env.select(keep)
             observation = tree_map(lambda leaf, at=keep: leaf[at], observation)
             progress.rows, progress.alive = progress.rows[keep], progress.alive[keep]
-    return Episodes(returns=progress.returns, lengths=progress.lengths)
+    return Episodes(returns=progress.returns, lengths=progress.lengths, cut=int(progress.alive.sum()))

@@ -21,6 +21,8 @@ from rate.errors import DataError
 from rate.evaluation.evaluator import EvalConfig
 from rate.experiment.collecting import collect_to
 from rate.seeding import Purpose, episode_seeds
+from rate.serial import read_json
+from rate.training.run_dir import RunDir
 
 
 def data_root() -> Path:
@@ -95,6 +97,13 @@ def cut_windows(config: RunConfig, store: TrajectoryStore, lookahead: int = 0) -
         )
 
     return cut(train_ids), cut(valid_ids) if len(valid_ids) else None
+
+
+def check_same_data(run: RunDir, store: TrajectoryStore) -> None:
+    """Refuse data that has changed since the run was started; runs of older versions do not tell what theirs was."""
+    known = read_json(run.meta).get("data") if run.meta.exists() else None
+    if known not in (None, store.digest):
+        raise DataError(f"{store.path} is not the data that {run.path} was trained on: it has changed since")
 
 
 def shares_seeds(store: TrajectoryStore, config: EvalConfig) -> bool:

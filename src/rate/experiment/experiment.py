@@ -22,7 +22,7 @@ from rate.envs.spec import EvalCase, spaces_of
 from rate.errors import CheckpointError, ConfigError
 from rate.evaluation.evaluator import Evaluator, cases_of
 from rate.evaluation.recall import demonstrations, has_recall, recall
-from rate.experiment.data import cut_windows, prepare_data, shares_seeds
+from rate.experiment.data import check_same_data, cut_windows, prepare_data, shares_seeds
 from rate.experiment.run import Run
 from rate.models import SequencePolicy, unroll
 from rate.objectives.objective import Objective, Unroll
@@ -72,6 +72,8 @@ def train_run(
     policy, objective = _learner(config, store.spaces)
     if policy.spaces.oracle is not None:
         check_oracle(store, config.data.oracle, policy.spaces.oracle)
+    if exists:
+        check_same_data(RunDir.open(out), store)
     windows = cut_windows(config, store, objective.lookahead)
     started = environment_record(device, command), _meta(config, store)
     run = RunDir.open(out) if exists else RunDir.create(out, stored, *started)
@@ -136,7 +138,7 @@ def _is_trained(run: RunDir, config: TrainConfig) -> bool:
 
 def _meta(config: RunConfig, store: TrajectoryStore) -> dict[str, Any]:
     """What a report cannot know from the configuration."""
-    about = {"env": config.env.name, "data_return": store.card["returns"]["mean"]}
+    about = {"env": config.env.name, "data_return": store.card["returns"]["mean"], "data": store.digest}
     if not config.env.name:
         return {**about, "train_length": config.train.window, "axis": None, "axis_unit": None, "metric": "return"}
     spec = find_env(config.env.name)

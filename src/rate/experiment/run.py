@@ -16,7 +16,7 @@ from rate.envs.spec import EvalCase
 from rate.errors import ConfigError, DataError
 from rate.evaluation.evaluator import CaseResult, EvalConfig, Evaluator, OnStep, cases_of, target_of
 from rate.evaluation.held_out import HeldOut, action_error
-from rate.experiment.data import cut_windows, prepare_data
+from rate.experiment.data import check_same_data, cut_windows, prepare_data
 from rate.models import SequencePolicy
 from rate.models.actor import Actor
 from rate.serial import to_dict, write_json
@@ -103,6 +103,8 @@ class Run:
         store = prepare_data("" if config.data.path else config.env.name, config.data)
         if not same_space(store.spaces.action, self.spaces.action):
             raise DataError(f"{store.path} has actions {store.spaces.action}, the run {self.spaces.action}")
+        if not self.alone:
+            check_same_data(RunDir.open(self.path), store)
         valid = cut_windows(config, store)[1]
         if valid is None:
             raise ConfigError(f"{self.path} holds out no episode; train with a larger data.validation_fraction")

@@ -82,7 +82,7 @@ class CategoricalHead(Head):
         return chosen.reshape(*prediction.shape[:-1], *self.shape)
 
     def to_env(self, action: Tensor) -> Array:
-        return action.cpu().numpy().astype(self.dtype, copy=False)
+        return action.cpu().numpy().astype(self.dtype)
 
 
 class ValueHead(CategoricalHead):
@@ -143,7 +143,7 @@ class RegressionHead(Head):
     def to_env(self, action: Tensor) -> Array:
         values: Array = action.cpu().numpy()
         whole = np.issubdtype(self.dtype, np.integer)  # a cast alone would cut 2.99 to 2
-        return (values.round() if whole else values).astype(self.dtype, copy=False)
+        return (values.round() if whole else values).astype(self.dtype)
 
 
 LOG_STD = (-20.0, 2.0)

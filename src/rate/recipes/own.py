@@ -8,6 +8,12 @@ from __future__ import annotations
 import inspect
 import itertools
 import json
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +21,9 @@ from rate.config import EnvConfig, RunConfig
 from rate.data.store import TrajectoryStore
 from rate.data.windows import DataConfig
 from rate.envs.own import FACTORY, UNLIMITED, episode_limit, find_env
-from rate.envs.spec import EnvSpec
+from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import RateError
-from rate.evaluation.evaluator import EvalConfig
+from rate.evaluation.evaluator import EvalConfig, cases_of
 from rate.experiment.data import misfits, shares_seeds
 from rate.models import MODELS
 from rate.objectives import OBJECTIVES
@@ -27,10 +33,20 @@ LONGEST_WINDOW = 90
 """Windows of longer episodes start anywhere in them."""
 SEGMENTS = 3
 TARGET_QUANTILE = 0.95
+SET = "rate eval RUN --set name=value"
 
 
-def own(store: TrajectoryStore, source: str, env: str, model: str = "rate") -> RunConfig:
-    """A run on the data of `store`, named `source`; with an empty `env` there is no environment."""
+def _say(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)
+
+
+def own(
+    store: TrajectoryStore, source: str, env: str, model: str = "rate", on_note: Callable[[str], None] = _say
+) -> RunConfig:
+    """A run on the data of `store`, named `source`; with an empty `env` there is no environment.
+
+    `on_note` is told what the user should know.
+    """
     window = window_of(store)
     chosen = MODELS.get(model)(window)
     objective = "cql" if getattr(chosen, "head", "") == "value" else "behaviour-cloning"
@@ -45,7 +61,7 @@ def own(store: TrajectoryStore, source: str, env: str, model: str = "rate") -> R
             return_scale=max(1.0, float(np.abs(store.returns).max())),
         ),
         train=TrainConfig(window=window, learning_rate=1e-3),
-        eval=_judged(store, find_env(env)) if env else EvalConfig(),
+        eval=_judged(store, find_env(env), on_note) if env else EvalConfig(),
     )
 
 
@@ -66,23 +82,30 @@ def named_env(store: TrajectoryStore) -> tuple[str, str]:
     if FACTORY.fullmatch(name):
         return "", f"the data names the environment {name}, which is code; give --env {name} to use it"
     try:
-        differ = misfits(store, find_env(name))
+        differ, given = misfits(store, find_env(name)), made_with(store, find_env(name))
     except RateError as reason:
         return "", f"the data names the environment {name!r}, which cannot be made: {reason}"
-    return ("", differ[0]) if differ else (name, "")
+    made = f"; the data was made with {_written(given)}" if given else ""
+    return ("", differ[0] + made) if differ else (name, "")
 
 
-def _judged(store: TrajectoryStore, spec: EnvSpec) -> EvalConfig:
+def _judged(store: TrajectoryStore, spec: EnvSpec, on_note: Callable[[str], None]) -> EvalConfig:
     """Where the case of an environment names no target, that is a return which one in twenty episodes reached.
 
     The highest return may be luck that nobody can repeat; far below it, the policy is asked for less than it can do.
     """
-    case = spec.case()
+    cases = _cases(store, spec) or _cases_of_id(store, spec, on_note)
+    case = cases_of(spec, cases or ("",))[0]
     target = None if case.target_return is not None else float(np.quantile(store.returns, TARGET_QUANTILE))
-    limit = None if case.max_steps < UNLIMITED else episode_limit(spec) or 2 * int(store.lengths.max())
+    limit = None if case.max_steps < UNLIMITED else _limit(store, spec, case)
     seeds = (EvalConfig(seed=seed) for seed in itertools.count())
     unseen = next(config.seed for config in seeds if not shares_seeds(store, config))
-    return EvalConfig(cases=_cases(store, spec), target_return=target, max_steps=limit, seed=unseen)
+    return EvalConfig(cases=cases, target_return=target, max_steps=limit, seed=unseen)
+
+
+def _limit(store: TrajectoryStore, spec: EnvSpec, case: EvalCase) -> int:
+    named: int | None = case.kwargs.get("max_episode_steps") or episode_limit(spec)
+    return named or 2 * int(store.lengths.max())
 
 
 def _cases(store: TrajectoryStore, spec: EnvSpec) -> tuple[str, ...]:
@@ -92,3 +115,54 @@ def _cases(store: TrajectoryStore, spec: EnvSpec) -> tuple[str, ...]:
     taken = inspect.signature(spec.case).parameters
     texts = [f"{name}={json.dumps(value)}" for name, value in options.items() if name in taken]
     return (",".join(texts),) if texts and not any("," in text for text in texts) else ()
+
+
+def _cases_of_id(store: TrajectoryStore, spec: EnvSpec, on_note: Callable[[str], None]) -> tuple[str, ...]:
+    """One case: the arguments with which data of a Gymnasium id was made, where they are not the usual ones."""
+    given = made_with(store, spec)
+    if not given:
+        return ()
+    text = _written(given)
+    if all(map(_is_simple, given.values())) and _fits(store, spec, given):
+        on_note(f"the data was made with {text}, and evaluation has the same; for other arguments: {SET}")
+        return (text,)
+    on_note(f"the data was made with {text}, but evaluation has the usual arguments; for others: {SET}")
+    return ()
+
+
+def made_with(store: TrajectoryStore, spec: EnvSpec) -> dict[str, Any]:
+    """The arguments that Minari kept of a Gymnasium id, without those that the environment has anyway."""
+    kept = json.loads((store.card.get("options") or {}).get("env_spec") or "{}")
+    if kept.get("id") != spec.name.rpartition(":")[2]:
+        return {}
+    limit = {"max_episode_steps": kept["max_episode_steps"]} if kept.get("max_episode_steps") else {}
+    usual = _usual(spec)
+    given = {**kept.get("kwargs", {}), **limit}
+    return {name: value for name, value in given.items() if name != "render_mode" and value != usual.get(name)}
+
+
+def _usual(spec: EnvSpec) -> dict[str, Any]:
+    """The arguments that an environment is registered with, as JSON values."""
+    env = spec.make()
+    env.close()
+    known = {**env.spec.kwargs, "max_episode_steps": env.spec.max_episode_steps} if env.spec else {}
+    return dict(json.loads(json.dumps(known, default=str)))
+
+
+def _written(given: dict[str, Any]) -> str:
+    return ",".join(f"{name}={json.dumps(value)}" for name, value in given.items())
+
+
+def _is_simple(value: Any) -> bool:
+    """Whether a case can hold it."""
+    if isinstance(value, str):
+        return "," not in value
+    return isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _fits(store: TrajectoryStore, spec: EnvSpec, given: dict[str, Any]) -> bool:
+    """Whether the environment can be made with these arguments, and has the spaces of the data then."""
+    try:
+        return not misfits(store, replace(spec, make=partial(spec.make, **given)))
+    except RateError:
+        return False

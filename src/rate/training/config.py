@@ -71,6 +71,10 @@ class TrainConfig:
             return None
         return self.segment_lens[min(step, self.steps - 1) * len(self.segment_lens) // self.steps]
 
+    def is_last_stage(self, step: int) -> bool:
+        """Whether no other segments follow."""
+        return self.segment_len_at(step) == self.segment_len_at(self.steps - 1)
+
     def _check_counts(self) -> None:
         counts = ("window", "steps", "batch_size", "log_every", "validate_every", "checkpoint_every")
         for field in (*counts, "evaluate_episodes"):

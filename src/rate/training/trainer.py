@@ -63,8 +63,9 @@ class Progress:
         )
 
     def is_over(self, config: TrainConfig) -> bool:
-        """Whether the last step or the end of patience is reached."""
-        return self.step >= config.steps or 0 < config.patience <= self.misses
+        """Whether the last step is reached, or the end of patience, which counts in the last stage alone."""
+        stops = 0 < config.patience <= self.misses and config.is_last_stage(self.step - 1)
+        return self.step >= config.steps or stops
 
 
 class Trainer:

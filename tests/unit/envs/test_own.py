@@ -53,6 +53,15 @@ class Rich(Walk):
 class Outside(Walk):
     def step(self, action):
         return 3, 0.0, True, False, {}
+class Parts(Walk):
+    observation_space = gym.spaces.Dict(
+        a=gym.spaces.Tuple([gym.spaces.MultiDiscrete([3, 3])]), b=gym.spaces.Discrete(4)
+    )
+    def __init__(self, a=(2, 2), b=3):
+        import numpy as np
+        self.seen = {"a": (np.array(a),), "b": b}
+    def reset(self, *, seed=None, options=None):
+        return self.seen, {}
 class Blind(Walk):
     render_mode = "ansi"
     def render(self):
@@ -114,11 +123,20 @@ def test_ids_of_gymnasium(form: str, module: str) -> None:
     name = form.format(module)
     assert isinstance(find_env(name).make(), gym.Env) and episode_limit(find_env(name)) == 7
     assert find_env("CartPole-v1").case().max_steps == 500
+    assert find_env("CartPole-v1").case(max_episode_steps=1000).max_steps == 1000
 
 
 def test_nothing_is_imported_before_it_is_needed(module: str) -> None:
     find_env(f"{module}:Walk").case()
     assert module not in sys.modules
+
+
+@pytest.mark.parametrize("outside", [{"a": (3, 0)}, {"b": 4}])
+def test_a_class_that_a_part_does_not_have(outside: dict[str, Any], module: str) -> None:
+    """Of several components it would be read as a class of another one."""
+    find_env(f"{module}:Parts").make().reset(seed=0)
+    with pytest.raises(ConfigError, match="outside of"):
+        find_env(f"{module}:Parts").make(**outside).reset(seed=0)
 
 
 BAD: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -61,6 +61,15 @@ def test_shapes_and_membership(name: str, kind: HeadKind) -> None:
             assert np.asarray(one).dtype == space.dtype
 
 
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_an_environment_may_change_the_action_that_it_is_given(name: str) -> None:
+    head = build_head(SUPPORTED[name])
+    acted = head.act(torch.zeros(2, head.size), False)
+    kept = acted.clone()
+    head.to_env(acted)[...] = 1
+    assert torch.equal(acted, kept)
+
+
 def test_discrete_loss_is_cross_entropy_from_the_start_on() -> None:
     torch.manual_seed(0)
     head, prediction, index = build_head(gs.Discrete(4, start=-3)), torch.randn(2, 5, 4), torch.randint(0, 4, (2, 5))

@@ -405,3 +405,9 @@ def test_a_run_in_stages_resumes_bit_for_bit(stop: int, tmp_path: Path) -> None:
         trainer.fit()
     train_run(plan, tmp_path / "part", resume=True)
     assert_same_run(tmp_path / "whole", tmp_path / "part")
+
+
+def test_patience_does_not_end_a_stage_that_others_follow(tmp_path: Path) -> None:
+    fields = {"steps": 8, "segment_lens": (9, 3), "validate_every": 1, "patience": 2}
+    progress = scripted(trainer_of(tmp_path / "run", **fields), [1.0, *(2.0 + step for step in range(7))]).fit()
+    assert progress.step == 7  # 5 is the first of the last stage, 6 and 7 are worse
