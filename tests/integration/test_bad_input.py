@@ -278,7 +278,7 @@ CHECKPOINTS: dict[str, tuple[Callable[[Path], Any], tuple[str, ...]]] = {
     "empty weights": (lambda run: (checkpoint_of(run) / "weights.safetensors").write_bytes(b""), ("damaged",)),
     "no weights": (lambda run: (checkpoint_of(run) / "weights.safetensors").unlink(), ("weights", "damaged")),
     "truncated card": (lambda run: cut(checkpoint_of(run) / "checkpoint.json"), ("checkpoint.json",)),
-    "version": (lambda run: edit_checkpoint(run, lambda card: card.update(version=99)), ("version 99", "version 2")),
+    "version": (lambda run: edit_checkpoint(run, lambda card: card.update(version=99)), ("version 99", "version 1")),
     "architecture": (
         lambda run: edit_checkpoint(run, lambda card: card["config"]["model"].update(width=32)),
         ("another architecture",),

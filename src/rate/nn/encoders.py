@@ -30,14 +30,8 @@ class VectorEncoder(nn.Module):
         return encoded
 
 
-def joined(parts: Tensor, axis: int) -> Tensor:
-    """The sum over n parts, by the root of n: a large token would drown what attention adds to it."""
-    whole: Tensor = parts.sum(axis) / parts.shape[axis] ** 0.5
-    return whole
-
-
 class CategoryEncoder(nn.Module):
-    """Discrete and MultiDiscrete: the sum of one learned row per component, as large as one row is."""
+    """Discrete and MultiDiscrete: the sum of one learned row per component."""
 
     offset: Tensor
 
@@ -51,7 +45,7 @@ class CategoryEncoder(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         lead = x.shape[: x.dim() - self.axes]
         rows: Tensor = self.table(x.reshape(*lead, -1).long() + self.offset)
-        return joined(rows, -2)
+        return rows.sum(-2)
 
 
 class ImageEncoder(nn.Module):
@@ -79,7 +73,7 @@ class ImageEncoder(nn.Module):
 
 
 class TreeEncoder(nn.Module):
-    """Dict and Tuple: the sum of the encodings of the parts, as large as one part is."""
+    """Dict and Tuple: the sum of the encodings of the parts."""
 
     def __init__(self, spaces: dict[str, gym.Space[Any]], keys: list[Any], width: int) -> None:
         super().__init__()
@@ -88,7 +82,7 @@ class TreeEncoder(nn.Module):
 
     def forward(self, x: Tree) -> Tensor:
         encoded = [part(x[key]) for key, part in zip(self.keys, self.parts, strict=True)]
-        return joined(torch.stack(encoded), 0)
+        return torch.stack(encoded).sum(0)
 
 
 SMALLEST_IMAGE = 36

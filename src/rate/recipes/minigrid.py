@@ -40,7 +40,11 @@ FIELDS: dict[str, dict[str, Any]] = {
     "bc-mlp": {},
 }
 """Model to the fields in which it differs from its preset."""
-STAGES: dict[str, tuple[int, ...]] = {"rate": SEGMENTS}
+TRAINING: dict[str, dict[str, Any]] = {
+    # Gradients are far below 0.1, but for a few that come back through nine segments and undo what was learnt.
+    "rate": {"steps": 1200, "clip": 0.1, "segment_lens": SEGMENTS},
+}
+"""Model to the fields in which its training differs."""
 
 
 def minigrid(model: str) -> RunConfig:
@@ -50,14 +54,7 @@ def minigrid(model: str) -> RunConfig:
         env=EnvConfig(name="minigrid-memory"),
         model=MODELS.get(model)(WINDOW, **FIELDS[model]),
         data=DataConfig(episodes=5000, options=(f"size={SIZE}", "sizes=uniform")),
-        train=TrainConfig(
-            window=WINDOW,
-            steps=1200,
-            learning_rate=3e-3,
-            # Gradients are far below 0.1, but for a few that come back through nine segments and undo what was learnt.
-            clip=0.1,
-            segment_lens=STAGES.get(model, ()),
-        ),
+        train=TrainConfig(**{"window": WINDOW, "steps": 800, "learning_rate": 3e-3, **TRAINING.get(model, {})}),
         eval=EvalConfig(cases=tuple(f"size={size}" for size in SIZES)),
     )
 

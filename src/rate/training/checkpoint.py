@@ -24,8 +24,7 @@ from rate.serial import read_json, write_atomically, write_json
 from rate.training.run_dir import disk_error
 from rate.types import Spaces
 
-FORMAT, VERSION = "rate-checkpoint", 2
-"""2: encodings of several components are divided by the root of their number; older weights mean another thing."""
+FORMAT, VERSION = "rate-checkpoint", 1
 WEIGHTS, TRAINING, CARD = "weights.safetensors", "training.safetensors", "checkpoint.json"
 
 
