@@ -177,11 +177,25 @@ def test_imports_that_are_refused(place: Path, refused: Refused) -> None:
     refused(["data", "import", "log.pkl", "--out", "log", "--allow-pickle-code"], "no list of dicts")
     refused(["data", "import", "nowhere.npz", "--out", "log"], "no file nowhere.npz")
     refused(["data", "import", "log.pkl", "--out", "log", "--format", "csv"], "csv")
-    np.savez("flat.npz", observations=np.zeros(4, int), actions=np.array([0, 1, 7, 0]), rewards=np.zeros(4))
-    refused(["data", "import", "flat.npz", "--out", "log", "--env", ENV], "actions", "outside of Discrete(4)")
     columns = {"observations": np.zeros(4, int), "actions": np.zeros(4, int), "rewards": np.zeros(4)}
+    np.savez("flat.npz", **{**columns, "actions": np.array([0, 1, 7, 0])}, terminals=np.arange(4) == 3)
+    refused(["data", "import", "flat.npz", "--out", "log", "--env", ENV], "actions", "outside of Discrete(4)")
+    np.savez("endless.npz", **columns)
+    refused(["data", "import", "endless.npz", "--out", "log"], "where its episodes end", "terminals", "dones")
     np.savez("empty.npz", offsets=np.array([0, 2, 2, 4]), **columns)
     refused(["data", "import", "empty.npz", "--out", "log"], "episode 1", "no step", "leave empty episodes out")
+
+
+def test_an_import_says_what_it_did(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = {"observations": np.zeros(4, int), "actions": np.zeros(4, int), "rewards": np.zeros(4)}
+    np.savez("flat.npz", dones=np.arange(4) % 2, values=np.zeros(4), **columns)
+    assert main(["data", "import", "flat.npz", "--out", "log"]) == 0
+    said = capsys.readouterr()
+    assert said.out == "2 episodes, 4 steps in log\n"
+    assert [line[:24] for line in said.err.splitlines()] == ["note: dones mix both kin", "note: left out, since th"]
+    assert said.err.endswith(": values\n")
+    assert main(["data", "import", "flat.npz", "--out", "again", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["dropped_infos"] == ["values"]
 
 
 BLOCKED = """

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
+import numpy as np
 import pytest
 
 from integration import echo
 from rate.cli.main import main
 from rate.cli.train import read_arguments
 from rate.config import RunConfig
+from rate.data.open import open_data
+from rate.envs.batch import stack_trees
 from rate.experiment import Run
 
 Refused = Callable[..., str]
@@ -33,7 +40,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     (tmp_path / "my_echo.py").write_text(echo.SOURCE)
     yield tmp_path
-    sys.modules.pop("my_echo", None)
+    for name in ("my_echo", "my_room"):
+        sys.modules.pop(name, None)
 
 
 @pytest.fixture
@@ -93,8 +101,6 @@ def test_what_the_data_decides(store: str) -> None:
     ("length", "window", "start"), [(1, 1, "first"), (2, 3, "first"), (8, 9, "first"), (200, 90, "random")]
 )
 def test_windows_follow_the_longest_episode(length: int, window: int, start: str, place: Path) -> None:
-    import numpy as np
-
     last = np.arange(length) == length - 1
     columns = {
         "observations": np.zeros(length + 1, np.int64),
@@ -146,6 +152,86 @@ def test_data_that_names_its_environment(place: Path, capsys: pytest.CaptureFixt
     assert main(["collect", "tmaze", "--episodes", "5", "--set", "length=9", "--out", "maze"]) == 0
     config = config_of("--data", "maze")
     assert (config.env.name, config.eval.cases, config.eval.max_steps) == ("tmaze", ("length=9",), None)
+
+
+ROOM = """
+from collections import OrderedDict
+
+import gymnasium as gym
+import numpy as np
+
+
+class Room(gym.Env):
+    def __init__(self):
+        self.action_space, door = gym.spaces.Discrete(3), gym.spaces.Discrete(2)
+        door.dtype = np.dtype(np.int32)
+        place = gym.spaces.Box(-1, 1, (2,), np.float32)
+        self.observation_space = gym.spaces.Dict(OrderedDict(place=place, door=door))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.time = 0
+        return self.seen(), {}
+
+    def step(self, action):
+        self.time += 1
+        return self.seen(), 0.5 if action == 1 else 0, self.time == 4, False, {}
+
+    def seen(self):
+        return {"place": np.zeros(2, np.float32), "door": np.int32(self.time % 2)}
+"""
+
+
+def minari_data(name: str, env: gym.Env[Any, Any], episodes: int) -> None:
+    """As Minari writes it, with the rewards as the environment gives them."""
+    import minari
+    from minari.data_collector.episode_buffer import EpisodeBuffer
+
+    buffers = []
+    for seed in range(10_000, 10_000 + episodes):
+        env.action_space.seed(seed)
+        seen, actions, answers = [env.reset(seed=seed)[0]], [], []
+        while not answers or not (answers[-1][2] or answers[-1][3]):
+            actions.append(env.action_space.sample())
+            answers.append(env.step(actions[-1]))
+            seen.append(answers[-1][0])
+        rewards, *ends = (np.array([answer[part] for answer in answers]) for part in (1, 2, 3))
+        columns = {"observations": stack_trees(seen), "actions": np.array(actions), "rewards": rewards}
+        buffers.append(EpisodeBuffer(seed=seed, terminations=ends[0], truncations=ends[1], **columns))
+    spaces = {"observation_space": env.observation_space, "action_space": env.action_space}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        minari.create_dataset_from_buffers(name, buffers, env=env.spec, **spaces)
+
+
+def test_an_environment_fits_what_minari_keeps_of_it(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Minari sorts the keys of a Dict and forgets the integer type of classes; some rewards are whole numbers."""
+    pytest.importorskip("minari")
+    (place / "my_room.py").write_text(ROOM)
+    sys.path.append(str(place))
+    room = importlib.import_module("my_room").Room()
+    minari_data("me/room-v0", room, 30)
+    store = open_data("me/room-v0", place / "data")
+    assert list(store.spaces.observation.spaces) == ["door", "place"] != list(room.observation_space.spaces)
+    assert main(["data", "check", "me/room-v0", "--env", "my_room:Room"]) == 0
+    words = ["train", "--data", "me/room-v0", "--env", "my_room:Room", "--out", "run"]
+    assert main([*words, *SMALL, "--train.steps", "1"]) == 0
+    assert main(["eval", "run", "--episodes", "2"]) == 0
+    assert main(["play", "--run", "run", "--json"]) == 0
+
+
+def test_evaluation_has_the_arguments_of_minari_data(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("minari")
+    lake = gym.make("FrozenLake-v1", is_slippery=False, max_episode_steps=12)
+    minari_data("me/lake-v0", lake, 30)
+    assert main(["train", "--data", "me/lake-v0", *SMALL, "--train.steps", "1", "--out", "run"]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert [line for line in said if "made with is_slippery=false,max_episode_steps=12" in line] == said
+    assert len(said) == 1 and "rate eval RUN --set name=value" in said[0]
+    assert main(["eval", "run", "--episodes", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["case"] == "is_slippery=False,max_episode_steps=12"
+    assert main(["eval", "run", "--episodes", "2", "--set", "is_slippery=true", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["case"] == "is_slippery=True"
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ ONLY = {
     "envs": LOW,
     "data": {*LOW, "envs.spec"},
     "objectives": {*LOW, "models", "nn"},
-    "evaluation": {*LOW, "models", "envs.spec", "data.windows"},
+    "evaluation": {*LOW, "models", "envs.spec", "data.windows", "data.spaces"},
     "training": {*LOW, "models", "objectives", "data.windows", "data.spaces"},
     "reports": {"errors", "types", "serial", "evaluation.statistics"},
 }

@@ -110,7 +110,7 @@ def own_config(source: str, env: str | None, model: str) -> RunConfig:
         env, reason = named_env(store)
         if reason:
             note(f"{reason}; training without an environment")
-    return own(store, source, env, model)
+    return own(store, source, env, model, on_note=note)
 
 
 def slug(config: RunConfig) -> str:

@@ -9,7 +9,6 @@ import inspect
 import itertools
 import json
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -33,15 +32,17 @@ LONGEST_WINDOW = 90
 """Windows of longer episodes start anywhere in them."""
 SEGMENTS = 3
 TARGET_QUANTILE = 0.95
+MOST_EPISODES = 10_000
+"""The data holds none of the first so many episodes of evaluation, as `rate eval --episodes` may ask for more."""
 SET = "rate eval RUN --set name=value"
 
 
-def _say(text: str) -> None:
-    print(f"note: {text}", file=sys.stderr)
-
-
 def own(
-    store: TrajectoryStore, source: str, env: str, model: str = "rate", on_note: Callable[[str], None] = _say
+    store: TrajectoryStore,
+    source: str,
+    env: str,
+    model: str = "rate",
+    on_note: Callable[[str], None] = lambda text: None,
 ) -> RunConfig:
     """A run on the data of `store`, named `source`; with an empty `env` there is no environment.
 
@@ -98,8 +99,8 @@ def _judged(store: TrajectoryStore, spec: EnvSpec, on_note: Callable[[str], None
     case = cases_of(spec, cases or ("",))[0]
     target = None if case.target_return is not None else float(np.quantile(store.returns, TARGET_QUANTILE))
     limit = None if case.max_steps < UNLIMITED else _limit(store, spec, case)
-    seeds = (EvalConfig(seed=seed) for seed in itertools.count())
-    unseen = next(config.seed for config in seeds if not shares_seeds(store, config))
+    asked = (EvalConfig(seed=seed, episodes=MOST_EPISODES) for seed in itertools.count())
+    unseen = next(config.seed for config in asked if not shares_seeds(store, config))
     return EvalConfig(cases=cases, target_return=target, max_steps=limit, seed=unseen)
 
 
@@ -123,7 +124,7 @@ def _cases_of_id(store: TrajectoryStore, spec: EnvSpec, on_note: Callable[[str],
     if not given:
         return ()
     text = _written(given)
-    if all(map(_is_simple, given.values())) and _fits(store, spec, given):
+    if all(name.isidentifier() and _is_simple(value) for name, value in given.items()) and _fits(store, spec, given):
         on_note(f"the data was made with {text}, and evaluation has the same; for other arguments: {SET}")
         return (text,)
     on_note(f"the data was made with {text}, but evaluation has the usual arguments; for others: {SET}")

@@ -109,14 +109,16 @@ def test_pickled_episodes(protocol: int, tmp_path: Path) -> None:
     store = import_data(path, tmp_path / "out", allow_pickle=True)
     assert store.lengths.tolist() == [4, 2] and store.spaces.action == gym.spaces.Discrete(3)
     assert store[0].observations.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7], [6, 7]]
-    assert store[0].terminations.tolist() == [False, False, False, True] and store[1].truncations[-1]
-    assert store.returns.tolist() == [1, 0] and store.card["dropped_infos"] == ["dones"]
+    assert store[0].terminations.tolist() == [False, False, False, True]
+    assert store[1].terminations.tolist() == [False, True] and not store[1].truncations.any()
+    assert store.returns.tolist() == [1, 0] and store.card["dropped_infos"] == []
 
 
 ODD_EPISODES: dict[str, tuple[dict[Any, Any], str]] = {
     "ragged observations": ({"observations": [[1.0, 2.0], [3.0]]}, "episode 1 of .* not of one shape"),
     "one observation": ({"observations": 5}, "episode 1 of .* single value as 'observations'"),
     "no actions": ({"actions": None}, "episode 1 of .* single value as 'actions'"),
+    "a dict of rewards": ({"rewards": {"a": np.zeros(2)}}, "episode 1 of .* a dict as 'rewards'"),
     "one reward": ({"rewards": 1.0}, "episode 1 of .* single value as 'rewards'"),
     "another form": ({"observations": {"eye": np.zeros(2)}}, "several"),
     "flags": ({"terminals": [True] * 3}, "episode 1 .* 2 steps and 3 flags"),
@@ -140,9 +142,73 @@ def test_what_is_left_out_is_named(tmp_path: Path) -> None:
     more = {"infos/odd": [[1], [2, 3]], "infos/one": 4, 7: "seven"}
     (tmp_path / "file.pkl").write_bytes(pickle.dumps([item | more for item in episodes()]))
     store = import_data(tmp_path / "file.pkl", tmp_path / "pickled", allow_pickle=True)
-    assert store.card["dropped_infos"] == ["7", "dones", "infos/odd", "infos/one"] and not store[0].infos
-    store = import_data(hdf5(tmp_path / "file", flat(**{"infos/few": np.zeros(3)})), tmp_path / "out")
+    assert store.card["dropped_infos"] == ["7", "infos/odd", "infos/one"] and not store[0].infos
+    notes: list[str] = []
+    source = hdf5(tmp_path / "file", flat(**{"infos/few": np.zeros(3)}))
+    store = import_data(source, tmp_path / "out", on_note=notes.append)
     assert store.card["dropped_infos"] == ["infos/few", "metadata/algorithm"] and list(store[0].infos) == ["goal"]
+    assert notes == ["left out, since there is no place for it: infos/few, metadata/algorithm"]
+
+
+def test_infos_that_do_not_fit_in_every_episode(tmp_path: Path) -> None:
+    long, short = episodes()
+    long |= {"infos/near": [0, 0, 1, 1], "infos/far": np.zeros(4), "infos/shape": np.zeros((4, 2))}
+    short |= {"infos/near": [0.5, 1], "infos/late": np.zeros(2), "infos/shape": np.zeros((2, 3))}
+    (tmp_path / "file.pkl").write_bytes(pickle.dumps([long, short]))
+    store = import_data(tmp_path / "file.pkl", tmp_path / "out", allow_pickle=True)
+    assert store.card["dropped_infos"] == ["infos/far", "infos/late", "infos/shape"]
+    assert [episode.infos["near"].tolist() for episode in store] == [[0, 0, 1, 1, 1], [0.5, 1, 1]]
+
+
+@each_flat
+def test_a_file_must_tell_where_its_episodes_end(write: Write, one_line: Any, tmp_path: Path) -> None:
+    source = write(tmp_path / "file", flat(terminals=None, timeouts=None, done=np.zeros(STEPS)))
+    parts = ("where its episodes end", "terminals", "timeouts", "dones", "offsets", "it holds actions, done")
+    one_line(lambda: import_data(source, tmp_path / "out"), *parts)
+    assert not (tmp_path / "out").exists()
+
+
+@each_flat
+@pytest.mark.parametrize(
+    ("given", "ends", "note"),
+    [
+        ((), ["terminated", "terminated", "truncated"], True),
+        (("timeouts",), ["terminated", "truncated", "truncated"], False),
+        (("terminals",), ["terminated", "truncated", "truncated"], False),
+        (("terminals", "timeouts"), ["terminated", "truncated", "truncated"], False),
+    ],
+)
+def test_dones_are_ends(write: Write, given: tuple[str, ...], ends: list[str], note: bool, tmp_path: Path) -> None:
+    """They count as terminations where nothing tells which kind of end they are."""
+    columns = flat()
+    dones = columns["terminals"] | columns["timeouts"]
+    others = {name: None for name in ("terminals", "timeouts") if name not in given}
+    notes: list[str] = []
+    store = import_data(write(tmp_path / "file", flat(dones=dones, **others)), tmp_path / "out", on_note=notes.append)
+    assert store.lengths.tolist() == [4, 3, 3] and "dones" not in store.card["dropped_infos"]
+    assert ["terminated" if episode.terminations[-1] else "truncated" for episode in store] == ends
+    assert all(episode.terminations[-1] != episode.truncations[-1] for episode in store)
+    assert any("dones mix both kinds of end" in text for text in notes) == note
+
+
+@each_flat
+@pytest.mark.parametrize("dtype", ["i8", "u1", "?"])
+def test_rewards_that_are_whole_numbers(write: Write, dtype: str, tmp_path: Path) -> None:
+    rewards = (np.arange(STEPS) % 3).astype(dtype)
+    store = import_data(write(tmp_path / "file", flat(rewards=rewards)), tmp_path / "out")
+    found = np.concatenate([episode.rewards for episode in store])
+    assert found.dtype == np.float64 and np.array_equal(found, rewards)
+
+
+@pytest.mark.parametrize(
+    "rewards", [([0, 0, 0, 0], [0.5, 1]), (np.zeros(4, np.float32), [0.1, 1]), ([1.0] * 4, [0, 1])]
+)
+def test_rewards_of_several_types(rewards: tuple[Any, Any], tmp_path: Path) -> None:
+    listed = [item | {"rewards": values} for item, values in zip(episodes(), rewards, strict=True)]
+    (tmp_path / "file.pkl").write_bytes(pickle.dumps(listed))
+    store = import_data(tmp_path / "file.pkl", tmp_path / "out", allow_pickle=True)
+    for episode, values in zip(store, rewards, strict=True):
+        assert episode.rewards.dtype == np.float64 and episode.rewards.tolist() == list(values)
 
 
 def test_a_pickle_needs_to_be_allowed(one_line: Any, tmp_path: Path) -> None:

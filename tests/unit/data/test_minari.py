@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from rate.data import export_minari, load_minari, open_data
 from rate.data.minari import data_directory
 from rate.data.store import TrajectoryStore
 from rate.errors import DataError, MissingExtraError
+from rate.types import Spaces, Trajectory
 
 minari = pytest.importorskip("minari")
 pytestmark = pytest.mark.usefixtures("no_fsync")
@@ -108,6 +110,84 @@ def test_a_data_set_is_no_environment(store: TrajectoryStore, root: Path, tmp_pa
     minari.create_dataset_from_buffers(ID, [buffer], **spaces)
     card = load_minari(ID, tmp_path / "back").card
     assert card["environment"] == "" and ID in card["generator"]
+
+
+def foreign(episodes: list[Trajectory], spaces: Spaces) -> None:
+    """A data set as others write it."""
+    names = ("observations", "actions", "rewards", "terminations", "truncations")
+    buffers = [
+        minari.data_collector.EpisodeBuffer(
+            **{name: getattr(item, name) for name in names}, infos=dict(item.infos) or None
+        )
+        for item in episodes
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the author and the like
+        minari.create_dataset_from_buffers(
+            ID, buffers, observation_space=spaces.observation, action_space=spaces.action
+        )
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "expected"),
+    [
+        (["i8", "f8"], "f8"),
+        (["f8", "i8"], "f8"),
+        (["f4", "i8"], "f8"),
+        (["f4", "f8", "f4"], "f8"),
+        (["u1", "?"], "f8"),
+        (["f4", "f4"], "f4"),
+    ],
+)
+def test_rewards_of_several_types(dtypes: list[str], expected: str, episode: Any, kinds: Any, tmp_path: Path) -> None:
+    """Many environments answer with a whole number where nothing was earned, and with a real one elsewhere."""
+    values = [0, 1 / 3, 0.5, 1]
+    rewards = [np.array(values).astype(dtype) for dtype in dtypes]
+    foreign([replace(episode(kinds(), 4, 0, False), rewards=one) for one in rewards], kinds())
+    back = load_minari(ID, tmp_path / "back")
+    for found, given in zip(back, rewards, strict=True):
+        assert found.rewards.dtype == expected and np.array_equal(found.rewards, given)
+    TrajectoryStore.open(back.path)  # with all checks
+
+
+INFOS: dict[str, tuple[Any, Any]] = {
+    "missing": (np.zeros(4), None),
+    "late": (None, np.zeros(4)),
+    "short": (np.zeros(4), np.zeros(3)),
+    "shape": (np.zeros((4, 2)), np.zeros((4, 3))),
+    "nested": ({"a": np.zeros(4)}, {"b": np.zeros(4)}),
+    "leaf": ({"a": np.zeros(4)}, np.zeros(4)),
+    "text or number": (np.zeros(4), ["a"] * 4),
+}
+FITTING: dict[str, tuple[Any, Any, str]] = {
+    "same": (np.arange(4.0), np.arange(4.0), "f8"),
+    "wider": (np.arange(4), np.arange(4) / 2, "f8"),
+    "text": (["a"] * 4, ["b" * 200] * 4, "U200"),
+    "shorter text": (["a" * 200] * 4, ["b"] * 4, "U200"),
+}
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_infos_that_do_not_fit_in_every_episode(first: bool, episode: Any, kinds: Any, tmp_path: Path) -> None:
+    """They are left out by name, whichever episode is the odd one; the others stay."""
+    both = {**INFOS, **{name: pair[:2] for name, pair in FITTING.items()}}
+    plain = {name: pair[0] for name, pair in both.items() if pair[0] is not None}
+    odd = {name: pair[1] for name, pair in both.items() if pair[1] is not None}
+    listed = [odd, plain, plain] if first else [plain, plain, odd]
+    foreign([replace(episode(kinds(), 3, 0, False), infos=infos) for infos in listed], kinds())
+    back = load_minari(ID, tmp_path / "back")
+    assert back.card["dropped_infos"] == sorted(INFOS) and set(back[0].infos) == set(FITTING)
+    for found, given in zip(back, listed, strict=True):
+        for name, (*_, dtype) in FITTING.items():
+            assert found.infos[name].tolist() == list(given[name]) and found.infos[name].dtype == dtype
+    TrajectoryStore.open(back.path)
+
+
+def test_an_episode_without_infos(episode: Any, kinds: Any, tmp_path: Path) -> None:
+    plain = episode(kinds(), 3, 0, False)
+    foreign([replace(plain, infos={"cue": np.zeros(4), "deep": {"place": np.zeros(4)}}), plain], kinds())
+    back = load_minari(ID, tmp_path / "back")
+    assert back.card["dropped_infos"] == ["cue", "deep"] and not back[0].infos
 
 
 def test_unknown_id(store: TrajectoryStore, tmp_path: Path) -> None:

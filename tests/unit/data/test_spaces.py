@@ -56,6 +56,23 @@ def test_equality_is_stricter_than_gymnasium() -> None:
     assert not same_space(spaces.Discrete(3), spaces.Discrete(3, start=1))
 
 
+def test_equality_does_not_look_at_what_minari_does_not_keep() -> None:
+    """The order of keys, and the integer type of classes."""
+    eye, door = spaces.Box(0, 1, (2,), np.float32), spaces.MultiDiscrete([2, 3], dtype=np.int32)
+    narrow = spaces.Discrete(4)
+    narrow.dtype = np.dtype(np.int32)  # older releases of Gymnasium have no argument for it
+    one = spaces.Tuple([spaces.Dict(OrderedDict(eye=eye, door=door, at=narrow))])
+    wide = spaces.MultiDiscrete([2, 3], dtype=np.int64)
+    other = spaces.Tuple([spaces.Dict(OrderedDict(at=spaces.Discrete(4), door=wide, eye=eye))])
+    assert same_space(one, other) and same_space(other, one)
+    fewer = spaces.Tuple([spaces.Dict(OrderedDict(at=spaces.Discrete(4), door=wide))])
+    named = spaces.Tuple([spaces.Dict(OrderedDict(at=spaces.Discrete(4), door=wide, ear=eye))])
+    for differs in (fewer, named, spaces.Tuple([]), one[0], spaces.Tuple([one[0], one[0]])):
+        assert not same_space(one, differs)
+    assert not same_space(wide, spaces.MultiDiscrete([3, 2])) and not same_space(wide, spaces.MultiDiscrete([2, 3, 1]))
+    assert not same_space(eye, spaces.Box(0, 1, (2,), np.float64))
+
+
 def test_image_bounds_stay_short() -> None:
     assert len(json.dumps(space_to_json(spaces.Box(0, 255, (84, 84, 4), np.uint8)))) < 120
 
