@@ -21,7 +21,7 @@ Factory: TypeAlias = Callable[[gym.Env[Any, Any], np.random.Generator], Player]
 
 GAMMAS: Mapping[str, tuple[float, float, float]] = {
     "Autoencode": (0.19, 0.049, 0.0135),
-    "Battleship": (0.06, 0.0072, 0.002),
+    "Battleship": (0.06, 0.0072, 0.0),
     "Concentration": (0.0594, 1.79, 7.42),
     "CountRecall": (1.47, 0.243, 0.272),
     "HigherLower": (25.5, 18.8, 25.8),
