@@ -6,7 +6,8 @@ Environments, models, valves, objectives and recipes each have one.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from rate.errors import UnknownNameError
@@ -29,6 +30,13 @@ def check_names(given: Iterable[str], known: Iterable[str], kind: str) -> None:
     for name in given:
         if name not in names:
             raise UnknownNameError(f"unknown {kind} {name!r}; {did_you_mean(name, names)}")
+
+
+def families(names: Sequence[str]) -> list[str]:
+    """The names, those with a slash gathered by what stands before it."""
+    counts = Counter(name.partition("/")[0] for name in names)
+    whole = set(names)
+    return [name if name in whole else f"{name}/... ({count})" for name, count in counts.items()]
 
 
 class Registry(Generic[T]):

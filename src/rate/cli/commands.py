@@ -32,6 +32,7 @@ from rate.models import MODELS
 from rate.nn.memory import VALVES
 from rate.objectives import OBJECTIVES
 from rate.recipes import RECIPES, SUITES
+from rate.registry import Registry, families
 from rate.reports import write_report
 
 KINDS: dict[str, Any] = {
@@ -62,10 +63,19 @@ def list_names(
     chosen = {name: registry.names() for name, registry in KINDS.items() if kind in ("all", name)}
     if json:
         return print_json(chosen)
+    if kind != "all":
+        return print_described(KINDS[kind])
     for name, names in chosen.items():
-        OUT.print(f"[bold]{name}[/bold]: {', '.join(names)}")
-    for name in SUITES.names() if kind == "suites" else ():
-        OUT.print(f"  {name}: {SUITES.get(name).summary}", markup=False)
+        OUT.print(f"[bold]{name}[/bold]: {', '.join(families(names))}")
+
+
+def print_described(registry: Registry[Any]) -> None:
+    """A name per line, and behind it what its owner says of it."""
+    widest = max(len(name) for name in registry)
+    for name in registry:
+        value = registry.get(name)
+        told = getattr(value, "summary", None) or (value.__doc__ if hasattr(value, "__name__") else None) or ""
+        OUT.print(f"{name:{widest}}  {told.partition(chr(10))[0]}".rstrip(), markup=False)
 
 
 def collect(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from rate.models import MODELS
 from rate.objectives import OBJECTIVES
 from rate.recipes import RECIPES, recipe
 from rate.recipes.own import named_env, own
+from rate.registry import families
 from rate.training.run_dir import RunDir
 
 USAGE = (
@@ -48,9 +48,7 @@ class TrainArguments:
 def train(args: Sequence[str]) -> None:
     """Train a recipe, for example: rate train tmaze/rate --model.memory-tokens 5 --seed 1."""
     if not args or args[0] in ("-h", "--help"):
-        families = Counter(name.partition("/")[0] for name in RECIPES.names())
-        told = ", ".join(f"{family}/... ({count})" for family, count in families.items())
-        recipes = f"recipes: {told}; all names: rate list recipes"
+        recipes = f"recipes: {', '.join(families(RECIPES.names()))}; all names: rate list recipes"
         OUT.print(f"usage: {USAGE}\n{WITHOUT_RECIPE}\n\n{recipes}\n\nfields: rate train RECIPE --help", markup=False)
         return
     if {"-h", "--help"} & set(args):

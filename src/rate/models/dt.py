@@ -57,11 +57,11 @@ class DtConfig(DecoderConfig):
 
 @MODELS.register("dt")
 def dt_preset(window: int, **fields: Any) -> DtConfig:
-    """One window, nothing carried."""
+    """Decision Transformer: one window of returns, observations and actions, nothing carried."""
     return DtConfig(**{"context": window, **fields})
 
 
 @MODELS.register("oracle-dt")
 def oracle_dt_preset(window: int, **fields: Any) -> DtConfig:
-    """A window and the answer."""
+    """Decision Transformer that is told the answer, an upper bound."""
     return DtConfig(**{"name": "oracle-dt", "context": window, "oracle": True, **fields})

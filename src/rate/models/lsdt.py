@@ -69,5 +69,5 @@ class LsdtConfig(ModelConfig):
 
 @MODELS.register("lsdt")
 def lsdt_preset(window: int, **fields: Any) -> LsdtConfig:
-    """One window, nothing carried."""
+    """Long-Short Decision Transformer: attention and convolution over one window, nothing carried."""
     return LsdtConfig(**{"context": window, **fields})

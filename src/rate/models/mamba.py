@@ -71,5 +71,5 @@ def reference_initialise(module: nn.Module) -> None:
 
 @MODELS.register("dmamba")
 def dmamba_preset(window: int, **fields: Any) -> MambaConfig:
-    """One state that is carried through the episode, whatever the window."""
+    """Decision Mamba: a selective state space model, its state carried through the episode."""
     return MambaConfig(**fields)

@@ -44,11 +44,11 @@ class MlpConfig(ModelConfig):
 
 @MODELS.register("bc-mlp")
 def bc_mlp_preset(window: int, **fields: Any) -> MlpConfig:
-    """Clones the action from the observation alone."""
+    """Behaviour cloning from the observation alone."""
     return MlpConfig(**fields)
 
 
 @MODELS.register("cql-mlp")
 def cql_mlp_preset(window: int, **fields: Any) -> MlpConfig:
-    """Chooses by the return that it expects of each action."""
+    """Conservative Q-learning from the observation alone."""
     return MlpConfig(**{"name": "cql-mlp", "head": "value", **fields})

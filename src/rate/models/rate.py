@@ -116,13 +116,13 @@ def segment_of(window: int) -> int:
 
 @MODELS.register("rate")
 def rate_preset(window: int, **fields: Any) -> RateConfig:
-    """Memory with a valve."""
+    """Recurrent Action Transformer with Memory: segments, memory tokens and a valve between segments."""
     return RateConfig(**{"segment_len": segment_of(window), **fields})
 
 
 @MODELS.register("rmt")
 def rmt_preset(window: int, **fields: Any) -> RateConfig:
-    """Memory without a valve; the standard decoder with feed-forward blocks."""
+    """Recurrent Memory Transformer: memory without a valve, the standard decoder with feed-forward blocks."""
     base = {"segment_len": segment_of(window), "valve": "none", "feed_forward": 64}
     return RateConfig(**{"name": "rmt", **base, **fields})
 
@@ -135,11 +135,11 @@ def cache_only(window: int) -> dict[str, Any]:
 
 @MODELS.register("trxl")
 def trxl_preset(window: int, **fields: Any) -> RateConfig:
-    """A cache as long as the window and no memory."""
+    """Transformer-XL: cached hidden states, as many as the window has, and no memory."""
     return RateConfig(**{"name": "trxl", **cache_only(window), **fields})
 
 
 @MODELS.register("gtrxl")
 def gtrxl_preset(window: int, **fields: Any) -> RateConfig:
-    """TrXL with gates in place of the residual sums."""
+    """Gated Transformer-XL: gates in place of the residual sums."""
     return RateConfig(**{"name": "gtrxl", **cache_only(window), "gated": True, **fields})

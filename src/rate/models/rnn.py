@@ -51,14 +51,19 @@ class RnnConfig(ModelConfig):
         return RecurrentPolicy(spaces, tokens, backbone, separate=self.separate_tokens, head=self.head)
 
 
-def _preset(name: str, base: dict[str, Any]) -> None:
-    MODELS.add(name, lambda window, **fields: RnnConfig(**{"name": name, **base, **fields}))
-
-
 TRIPLES: dict[str, Any] = {"return_to_go": True, "previous_action": True, "separate_tokens": True}
 """The tokens of a Decision Transformer."""
 
-_preset("bc-lstm", {})
-_preset("cql-lstm", {"head": "value"})
-_preset("dlstm", TRIPLES)
-_preset("dgru", {"cell": "gru", **TRIPLES})
+
+def _preset(name: str, summary: str, base: dict[str, Any]) -> None:
+    def preset(window: int, **fields: Any) -> RnnConfig:
+        return RnnConfig(**{"name": name, **base, **fields})
+
+    preset.__doc__ = summary
+    MODELS.add(name, preset)
+
+
+_preset("bc-lstm", "Behaviour cloning with an LSTM.", {})
+_preset("cql-lstm", "Conservative Q-learning with an LSTM.", {"head": "value"})
+_preset("dlstm", "Decision LSTM: the tokens of a Decision Transformer, read by an LSTM.", TRIPLES)
+_preset("dgru", "Decision GRU: the tokens of a Decision Transformer, read by a GRU.", {"cell": "gru", **TRIPLES})

@@ -36,7 +36,7 @@ class BehaviourCloning(Objective):
 @CONFIG_CLASSES.register("BehaviourCloningConfig")
 @dataclass(frozen=True, kw_only=True)
 class BehaviourCloningConfig(ObjectiveConfig):
-    """Behaviour cloning has nothing to weigh."""
+    """Behaviour cloning: make the logged action likely. There is nothing to weigh."""
 
     name: str = "behaviour-cloning"
 

@@ -1,6 +1,9 @@
 """Recipes for Action Associative Retrieval: trained on 90 steps, judged on 90 and on 180, with the memory condition.
 
-RATE sees three segments of thirty steps, DT all ninety at once; BC sees no actions, and so cannot know the first one.
+RATE acts with three segments of thirty steps, DT sees all ninety at once; BC sees no actions, so cannot know the first.
+In every episode the first action is 89 steps away when it is needed. RATE learns to look it up in segments that hold
+the whole episode, then to carry it over one border, then over two. With two borders alone it may carry it in a way that
+is right after an even number of updates only; as the number varies, it has to keep it.
 """
 
 from __future__ import annotations
@@ -19,15 +22,18 @@ from rate.recipes.tmaze import KEEPING, MEMORY, SIZES
 from rate.training.config import TrainConfig
 
 WINDOW = 90
+SEGMENTS = (90, 45, 30)
 CASES = (f"length={WINDOW}", f"length={2 * WINDOW}")
 
 FIELDS: dict[str, dict[str, Any]] = {
-    "rate": {**MEMORY, "valve_heads": 2},
+    "rate": {**MEMORY, "segment_len": SEGMENTS[-1], "valve_heads": 2},
     "dt": SIZES,
     "bc-lstm": KEEPING,
     "bc-mlp": {},
 }
 """Model to the fields in which it differs from its preset."""
+TRAINING: dict[str, dict[str, Any]] = {"rate": {"segment_lens": SEGMENTS}}
+"""Model to the fields in which its training differs."""
 
 
 def aar(model: str) -> RunConfig:
@@ -36,13 +42,17 @@ def aar(model: str) -> RunConfig:
         recipe=f"aar/{model}",
         env=EnvConfig(name="aar"),
         model=MODELS.get(model)(WINDOW, **FIELDS[model]),
-        data=DataConfig(episodes=6000, options=(f"length={WINDOW}", "lengths=uniform")),
+        data=DataConfig(episodes=6000, options=(f"length={WINDOW}",)),
         train=TrainConfig(
             window=WINDOW,
-            steps=500,
+            steps=900,
             learning_rate=3e-3,
+            # One step in ninety says anything: gradients are small, and change their scale when it is learnt.
+            betas=(0.9, 0.95),
+            clip=0.02,
             evaluate_every=25,
             evaluate_cases=CASES,
+            **TRAINING.get(model, {}),
         ),
         eval=EvalConfig(cases=CASES),
     )

@@ -30,8 +30,8 @@ class TrainConfig:
     recompute: bool = False
     """Run segments again in backward instead of keeping them: less memory, a third more time."""
     segment_lens: tuple[int, ...] = ()
-    """Lengths of segments to train with one after the other, each for the same share of the steps, the last being that
-    of the model: long ones first teach the task, short ones then teach memory to keep. None: the model's throughout."""
+    """Lengths of segments to train with: the first alone, then the first two in turn, then three, each time for the
+    same share of the steps. The last is the model's. Long ones teach the task, short ones memory. None: the model's."""
     learning_rate: float = 3e-4
     warmup_steps: int = 100
     schedule: Schedule = "cosine"
@@ -67,13 +67,17 @@ class TrainConfig:
 
     def segment_len_at(self, step: int) -> int | None:
         """The length of the segments at a step; None: the model's own."""
-        if not self.segment_lens:
-            return None
-        return self.segment_lens[min(step, self.steps - 1) * len(self.segment_lens) // self.steps]
+        known = self._lengths_at(step)
+        return self.segment_lens[step % known] if known else None
 
     def is_last_stage(self, step: int) -> bool:
-        """Whether no other segments follow."""
-        return self.segment_len_at(step) == self.segment_len_at(self.steps - 1)
+        """Whether all lengths of segments are in use."""
+        return self._lengths_at(step) == len(self.segment_lens)
+
+    def _lengths_at(self, step: int) -> int:
+        """How many of the lengths of segments take turns at a step."""
+        lengths = len(self.segment_lens)
+        return min(lengths, 1 + step * lengths // self.steps)
 
     def _check_counts(self) -> None:
         counts = ("window", "steps", "batch_size", "log_every", "validate_every", "checkpoint_every")

@@ -90,6 +90,8 @@ class Trainer:
         self.train, self.valid, self.evaluate, self.on_step = train, valid, evaluate, on_step
         self.optimizer = build_optimizer(config, (policy, objective))
         self.progress = Progress()
+        self.acting_len = policy.segment_len
+        """It is judged as it acts, whatever segments it is trained with."""
         self.saved: int | None = None
         """The step of the last checkpoint."""
         self._clock = time.perf_counter()
@@ -114,7 +116,7 @@ class Trainer:
     def _update(self) -> dict[str, float]:
         """One optimiser step."""
         step, config = self.progress.step, self.config
-        self._resegment(step)
+        self._resegment(config.segment_len_at(step))
         rate = learning_rate(config, step)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -133,14 +135,9 @@ class Trainer:
         parts = {f"train/{name}": float(value) for name, value in loss.parts.items()}
         return {"train/loss": total, "train/lr": rate, "train/grad_norm": float(norm), **parts}
 
-    def _resegment(self, step: int) -> None:
-        length = self.config.segment_len_at(step)
-        if length is None:
-            return
-        if length != self.policy.segment_len:
+    def _resegment(self, length: int | None) -> None:
+        if length is not None and length != self.policy.segment_len:
             self.policy.resegment(length)
-        if step and length != self.config.segment_len_at(step - 1):
-            self.progress.best_loss, self.progress.misses = math.inf, 0  # losses of other segments do not compare
 
     def _parameters(self) -> list[nn.Parameter]:
         return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
@@ -157,6 +154,7 @@ class Trainer:
         step, config = self.progress.step, self.config
         last = step == config.steps
         best = False
+        self._resegment(self.acting_len)
         if step % config.log_every == 0 or last:
             log.write(step, metrics)
         if self.valid is not None and (step % config.validate_every == 0 or last):

@@ -14,6 +14,7 @@ import torch
 from rate import ENVS, MODELS, RECIPES, __version__, bench
 from rate.cli import doctor
 from rate.cli import main as cli
+from rate.cli.commands import KINDS
 from rate.cli.console import bar
 from rate.cli.main import build, main
 from rate.cli.parse import set_threads
@@ -102,6 +103,20 @@ def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert names["envs"] == ENVS.names() and names["models"] == MODELS.names() and names["recipes"] == RECIPES.names()
     assert main(["list", "envs", "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)) == ["envs"]
+
+
+@pytest.mark.parametrize("kind", ["envs", "models", "suites", "valves", "objectives"])
+def test_list_says_what_each_is(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", kind]) == 0
+    told = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if not line.startswith(" "))
+    assert list(told) == KINDS[kind].names() and all(len(text) > 10 for text in told.values())
+
+
+def test_list_gathers_many_names_and_shows_them_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    assert "envs: aar, minigrid-memory, popgym/... (48), tmaze" in capsys.readouterr().out
+    assert main(["list", "recipes"]) == 0
+    assert capsys.readouterr().out.splitlines() == RECIPES.names()
 
 
 def test_collect_and_look(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def test_list_shows_what_a_suite_is_about(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "suites"]) == 0
-    assert "three: About three" in capsys.readouterr().out
+    assert "three  About three" in capsys.readouterr().out
     assert main(["list", "suites", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"suites": ["three", "twice"]}
 

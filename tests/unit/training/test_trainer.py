@@ -24,6 +24,7 @@ from rate.experiment.data import prepare_data
 from rate.models import SequencePolicy, unroll
 from rate.objectives import BehaviourCloning, BehaviourCloningConfig, Loss, Objective
 from rate.training.checkpoint import load_checkpoint
+from rate.training.config import TrainConfig
 from rate.training.run_dir import RunDir
 from rate.training.signals import Interrupted
 from rate.training.trainer import Trainer
@@ -374,20 +375,32 @@ def test_metrics_are_in_tensorboard_too(train: Train) -> None:
 # ------------------------------------------------------------------------------------------- segments in stages
 
 
-def test_segments_are_shortened_by_the_share_of_the_steps() -> None:
-    train = config(steps=6, segment_lens=(9, 3, 3)).train
-    assert [train.segment_len_at(step) for step in range(6)] == [9, 9, 3, 3, 3, 3]
-    assert config().train.segment_len_at(0) is None
+def test_the_lengths_of_segments_join_one_by_one_and_take_turns() -> None:
+    train = TrainConfig(steps=18, segment_lens=(9, 3, 1))
+    seen = [train.segment_len_at(step) for step in range(20)]
+    assert seen == [9, 9, 9, 9, 9, 9, 9, 3, 9, 3, 9, 3, 9, 3, 1, 9, 3, 1, 9, 3]
+    assert [train.is_last_stage(step) for step in (0, 11, 12, 17)] == [False, False, True, True]
 
 
-def test_each_stage_trains_with_its_segments_and_the_best_is_of_the_last(tmp_path: Path) -> None:
-    trainer = trainer_of(tmp_path / "run", steps=4, segment_lens=(9, 3), validate_every=1)
-    seen: list[tuple[int | None, float]] = []
-    trainer.on_step = lambda step, _: seen.append((trainer.policy.segment_len, trainer.progress.best_loss))
-    trainer.progress.best_loss = -1.0  # nothing of the first stage gets below
+def test_without_lengths_the_model_keeps_its_own() -> None:
+    train = config().train
+    assert train.segment_len_at(0) is None and train.is_last_stage(0)
+
+
+def test_it_trains_with_the_segments_of_its_stage_and_is_judged_with_its_own(tmp_path: Path) -> None:
+    trainer = trainer_of(tmp_path / "run", steps=6, segment_lens=(9, 3), validate_every=1)
+    trained: list[int | None] = []
+    judged: list[int | None] = []
+    objective = trainer.objective.forward
+
+    def watched(policy: Any, window: Any) -> Any:
+        (trained if policy.training else judged).append(policy.segment_len)
+        return objective(policy, window)
+
+    trainer.objective.forward = watched  # type: ignore[method-assign]
     trainer.fit()
-    assert [length for length, _ in seen] == [9, 9, 3, 3]
-    assert [best > 0 for _, best in seen] == [False, False, True, True]
+    assert trained == [9, 9, 9, 3, 9, 3]
+    assert set(judged) == {3} == {trainer.policy.segment_len}
 
 
 @pytest.mark.parametrize("stop", [1, 2, 3])
@@ -408,6 +421,6 @@ def test_a_run_in_stages_resumes_bit_for_bit(stop: int, tmp_path: Path) -> None:
 
 
 def test_patience_does_not_end_a_stage_that_others_follow(tmp_path: Path) -> None:
-    fields = {"steps": 8, "segment_lens": (9, 3), "validate_every": 1, "patience": 2}
-    progress = scripted(trainer_of(tmp_path / "run", **fields), [1.0, *(2.0 + step for step in range(7))]).fit()
-    assert progress.step == 7  # 5 is the first of the last stage, 6 and 7 are worse
+    fields = {"steps": 7, "segment_lens": (9, 3), "validate_every": 1, "patience": 2}
+    progress = scripted(trainer_of(tmp_path / "run", **fields), [1.0 + step for step in range(7)]).fit()
+    assert progress.step == 5  # misses since step 2, but the last segments join at this one
