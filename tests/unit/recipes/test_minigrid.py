@@ -6,7 +6,7 @@ import pytest
 
 from rate.envs import ENVS
 from rate.envs.minigrid_expert import ExpertOptions, expert
-from rate.envs.spec import CollectRequest
+from rate.envs.spec import CollectRequest, spaces_of
 from rate.evaluation.evaluator import cases_of
 from rate.recipes import recipe
 from rate.recipes.minigrid import FIELDS, SIZE, SIZES
@@ -18,7 +18,7 @@ EACH_MODEL = pytest.mark.parametrize("model", FIELDS)
 @EACH_MODEL
 def test_a_window_holds_any_episode_of_the_data(model: str) -> None:
     config = recipe(f"minigrid-memory/{model}")
-    assert config.data.options == (f"size={SIZE}", "sizes=uniform")
+    assert config.data.options == (f"size={SIZE}",)
     longest = ExpertOptions(size=SIZE, min_length=2 * SIZE - 3)  # a longer one is refused
     (item,) = expert(CollectRequest(episodes=1, seed=0, kwargs=vars(longest)))
     assert len(item) <= config.train.window
@@ -30,11 +30,13 @@ def test_all_models_are_judged_on_all_sizes(model: str) -> None:
     assert [case.kwargs["size"] for case in cases] == list(SIZES)
 
 
-def test_rate_sees_three_segments_and_then_nine() -> None:
-    train = recipe("minigrid-memory/rate").train
-    switch = train.steps * 2 // 3
-    seen = [train.segment_len_at(step) for step in (0, switch - 1, switch, train.steps - 1)]
-    assert [train.window // length for length in seen if length] == [3, 3, 9, 9]
+def test_rate_begins_with_whole_episodes_and_acts_with_a_ninth_of_the_window() -> None:
+    config = recipe("minigrid-memory/rate")
+    train = config.train
+    assert train.segment_len_at(0) == train.window
+    assert {train.segment_len_at(step) for step in range(train.steps)} == {90, 30, 10}
+    policy = config.model.build(spaces_of(ENVS.get("minigrid-memory")))
+    assert policy.segment_len == train.window // 9
 
 
 def test_the_suite_has_two_seeds_of_each_model() -> None:
