@@ -27,6 +27,6 @@ def test_rate_begins_with_the_whole_episode_and_acts_with_a_third_of_it() -> Non
     assert config.model.build(spaces_of(ENVS.get("aar"))).segment_len == WINDOW // 3
 
 
-def test_the_suite_has_three_seeds_of_rate_and_dt() -> None:
+def test_the_suite_has_two_seeds_of_rate_and_dt() -> None:
     names = [run.name for run in SUITES.get("aar").runs()]
-    assert sorted(names) == [f"{model}/seed{seed}" for model in ("dt", "rate") for seed in range(3)]
+    assert sorted(names) == [f"{model}/seed{seed}" for model in ("dt", "rate") for seed in range(2)]
