@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rate.experiment import train_run
-from rate.recipes import SUITES, recipe
+from rate.recipes import recipe
 
 TINY = {
     "train.window": 9,
@@ -36,11 +36,3 @@ def test_every_case_has_its_metrics(
     for case in cases:
         parts = [last[f"eval/{case}/recall/{cue}"] for cue in cues]
         assert last[f"eval/{case}/recall/sum"] == pytest.approx(sum(parts)) and min(parts) > 0
-
-
-def test_the_suite_compares_rate_and_dt_alike() -> None:
-    runs = SUITES.get("aar").runs()
-    assert [run.name for run in runs] == [f"{model}/seed{seed}" for seed in range(3) for model in ("rate", "dt")]
-    assert len({str(run.config.train) for run in runs}) == 1
-    assert {run.config.eval.cases for run in runs} == {("length=90", "length=180")}
-    assert runs[0].config.model.segment_len == 30 and runs[1].config.model.context == 90  # type: ignore[attr-defined]

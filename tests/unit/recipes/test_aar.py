@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rate.envs import ENVS
@@ -27,6 +29,8 @@ def test_rate_begins_with_the_whole_episode_and_acts_with_a_third_of_it() -> Non
     assert config.model.build(spaces_of(ENVS.get("aar"))).segment_len == WINDOW // 3
 
 
-def test_the_suite_has_two_seeds_of_rate_and_dt() -> None:
-    names = [run.name for run in SUITES.get("aar").runs()]
-    assert sorted(names) == [f"{model}/seed{seed}" for model in ("dt", "rate") for seed in range(2)]
+def test_the_suite_compares_rate_and_dt_alike() -> None:
+    runs = SUITES.get("aar").runs()
+    assert [run.name for run in runs] == [f"{model}/seed{seed}" for seed in range(2) for model in ("rate", "dt")]
+    assert len({str(replace(run.config.train, segment_lens=())) for run in runs}) == 1
+    assert runs[1].config.model.context == WINDOW  # type: ignore[attr-defined]
