@@ -12,6 +12,7 @@ from rate.recipes import recipe
 
 TINY = {
     "train.window": 9,
+    "train.segment_lens": (),
     "train.steps": 2,
     "train.batch_size": 4,
     "train.evaluate_every": 1,

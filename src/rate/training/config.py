@@ -87,8 +87,8 @@ class TrainConfig:
         for field in ("warmup_steps", "patience", "evaluate_every"):
             if getattr(self, field) < 0:
                 raise self._error(field, "not be negative")
-        if any(length < 1 for length in self.segment_lens) or len(self.segment_lens) > self.steps:
-            raise self._error("segment_lens", f"hold at most {self.steps} lengths (train.steps) of at least 1")
+        if any(length < 1 for length in self.segment_lens):
+            raise self._error("segment_lens", "hold lengths of at least 1")
         if self.bptt_segments is not None and self.bptt_segments < 1:
             raise self._error("bptt_segments", "be at least 1, or None for all")
 
