@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
+from integration import echo
 from integration.tiny import config
 from rate.experiment import train_run
 
@@ -61,3 +63,17 @@ def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[...,
         return lines[0]
 
     return check
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The directory of a user, with an environment in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RATE_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "my_echo.py").write_text(echo.SOURCE)
+    yield tmp_path
+    for name in ("my_echo", "my_room"):
+        sys.modules.pop(name, None)

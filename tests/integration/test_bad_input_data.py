@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,19 +21,8 @@ from rate.cli.main import main
 from rate.data.columns import crc32
 
 Refused = Callable[..., str]
-ENV = "bad_echo:make"
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RATE_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    (tmp_path / "bad_echo.py").write_text(echo.SOURCE)
-    yield tmp_path
-    sys.modules.pop("bad_echo", None)
+ENV = "my_echo:make"
+pytestmark = pytest.mark.usefixtures("place")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +28,6 @@ Refused = Callable[..., str]
 SMALL = ["--model.layers", "1", "--model.width", "32", "--model.heads", "2", "--model.head-width", "16"]
 QUICK = ["--train.batch-size", "32", "--train.learning-rate", "3e-3", "--train.warmup-steps", "10"]
 CHANCE = 0.25
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The directory of a user, with an environment in it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RATE_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    (tmp_path / "my_echo.py").write_text(echo.SOURCE)
-    yield tmp_path
-    for name in ("my_echo", "my_room"):
-        sys.modules.pop(name, None)
 
 
 @pytest.fixture

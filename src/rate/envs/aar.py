@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rate.envs.hashing import GAMMA, LENGTH_STREAM, NOISE_STREAM, below, key, mix, noise, noise_at, seed_array
-from rate.envs.spec import ENVS, BatchStep, CollectRequest, EnvSpec, EvalCase, Player
+from rate.envs.spec import ENVS, BatchStep, CollectRequest, EnvSpec, EvalCase, Player, case_of_length
 from rate.errors import ConfigError
 from rate.registry import check_names
 from rate.types import Array, Spaces, Trajectory, tree_map
@@ -262,14 +262,7 @@ def player(env: gym.Env[Any, Any], rng: np.random.Generator, **_: Any) -> Player
 
 def case(length: int = 90) -> EvalCase:
     """Episodes of one length. The policy chooses the first action itself, and must repeat its own choice."""
-    steps = check_length(length)
-    return EvalCase(
-        name=f"length={steps}",
-        kwargs={"length": steps},
-        target_return=1.0,
-        max_steps=steps,
-        tags={"length": str(steps)},
-    )
+    return case_of_length(check_length(length))
 
 
 def success(episode_return: float) -> bool:

@@ -63,6 +63,17 @@ class EvalCase:
     """Labels to group cases by, for example the length of a corridor."""
 
 
+def case_of_length(length: int) -> EvalCase:
+    """Episodes of so many steps, with a return of 1 for success."""
+    return EvalCase(
+        name=f"length={length}",
+        kwargs={"length": length},
+        target_return=1.0,
+        max_steps=length,
+        tags={"length": str(length)},
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class CollectRequest:
     """What a behaviour policy is asked for. The episodes are a function of this value alone.

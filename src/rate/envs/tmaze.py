@@ -27,7 +27,7 @@ from rate.envs.hashing import (
     noise_at,
     seed_array,
 )
-from rate.envs.spec import ENVS, BatchStep, CollectRequest, EnvSpec, EvalCase, Player
+from rate.envs.spec import ENVS, BatchStep, CollectRequest, EnvSpec, EvalCase, Player, case_of_length
 from rate.errors import ConfigError
 from rate.registry import check_names
 from rate.types import Array, Spaces, Trajectory, tree_map
@@ -322,13 +322,7 @@ def player(env: gym.Env[Any, Any], rng: np.random.Generator, loss_fraction: floa
 def case(length: int = 30) -> EvalCase:
     """Episodes of one length."""
     corridor_of(length)
-    return EvalCase(
-        name=f"length={length}",
-        kwargs={"length": length},
-        target_return=1.0,
-        max_steps=length,
-        tags={"length": str(length)},
-    )
+    return case_of_length(length)
 
 
 def success(episode_return: float) -> bool:
