@@ -1,9 +1,9 @@
 """Recipes for Action Associative Retrieval: trained on 90 steps, judged on 90 and on 180, with the memory condition.
 
-RATE acts with three segments of thirty steps, DT sees all ninety at once; BC sees no actions, so cannot know the first.
-In every episode the first action is 89 steps away when it is needed. RATE learns to look it up in segments that hold
-the whole episode, then to carry it over one border, then over two. With two borders alone it may carry it in a way that
-is right after an even number of updates only; as the number varies, it has to keep it.
+DT sees all ninety steps at once; BC sees no actions, so cannot know the first one. RATE acts with five segments. In every
+episode the first action is 89 steps away when it is needed: RATE learns to look it up in segments that hold the whole
+episode, then to carry it over one border, then over four. If the number of borders did not vary, it might carry it in a
+way that is right after that number only, such as turning it around at each.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rate.recipes.tmaze import KEEPING, MEMORY, SIZES
 from rate.training.config import TrainConfig
 
 WINDOW = 90
-SEGMENTS = (90, 45, 30)
+SEGMENTS = (90, 45, 18)
 CASES = (f"length={WINDOW}", f"length={2 * WINDOW}")
 
 FIELDS: dict[str, dict[str, Any]] = {
@@ -32,7 +32,17 @@ FIELDS: dict[str, dict[str, Any]] = {
     "bc-mlp": {},
 }
 """Model to the fields in which it differs from its preset."""
-TRAINING: dict[str, dict[str, Any]] = {"rate": {"segment_lens": SEGMENTS}}
+TRAIN: dict[str, Any] = {
+    "window": WINDOW,
+    "steps": 500,
+    "learning_rate": 3e-3,
+    # One step in ninety asks for memory: gradients are small, and change their scale when it is learnt.
+    "betas": (0.9, 0.95),
+    "clip": 0.02,
+    "evaluate_every": 25,
+    "evaluate_cases": CASES,
+}
+TRAINING: dict[str, dict[str, Any]] = {"rate": {"steps": 900, "segment_lens": SEGMENTS}}
 """Model to the fields in which its training differs."""
 
 
@@ -43,17 +53,7 @@ def aar(model: str) -> RunConfig:
         env=EnvConfig(name="aar"),
         model=MODELS.get(model)(WINDOW, **FIELDS[model]),
         data=DataConfig(episodes=6000, options=(f"length={WINDOW}",)),
-        train=TrainConfig(
-            window=WINDOW,
-            steps=900,
-            learning_rate=3e-3,
-            # One step in ninety says anything: gradients are small, and change their scale when it is learnt.
-            betas=(0.9, 0.95),
-            clip=0.02,
-            evaluate_every=25,
-            evaluate_cases=CASES,
-            **TRAINING.get(model, {}),
-        ),
+        train=TrainConfig(**{**TRAIN, **TRAINING.get(model, {})}),
         eval=EvalConfig(cases=CASES),
     )
 
@@ -63,8 +63,8 @@ for _model in FIELDS:
 
 
 def compared() -> Iterator[SuiteRun]:
-    """RATE and DT, two seeds each."""
-    for seed in range(2):
+    """RATE and DT, two seeds each; the recipe was found with others."""
+    for seed in (2, 3):
         for model in ("rate", "dt"):
             yield SuiteRun(name=f"{model}/seed{seed}", config=edit(aar(model), {"seed": seed}))
 

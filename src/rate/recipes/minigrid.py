@@ -41,6 +41,14 @@ FIELDS: dict[str, dict[str, Any]] = {
     "bc-mlp": {},
 }
 """Model to the fields in which it differs from its preset."""
+TRAIN: dict[str, Any] = {
+    "window": WINDOW,
+    "steps": 800,
+    "learning_rate": 3e-3,
+    # One step in sixty asks for memory: gradients are small, and change their scale when it is learnt.
+    "betas": (0.9, 0.95),
+    "clip": 0.05,
+}
 TRAINING: dict[str, dict[str, Any]] = {"rate": {"steps": 1500, "segment_lens": SEGMENTS}}
 """Model to the fields in which its training differs."""
 
@@ -52,17 +60,7 @@ def minigrid(model: str) -> RunConfig:
         env=EnvConfig(name="minigrid-memory"),
         model=MODELS.get(model)(WINDOW, **FIELDS[model]),
         data=DataConfig(episodes=5000, options=(f"size={SIZE}",)),
-        # One step in sixty asks for memory: gradients are small, and change their scale when it is learnt.
-        train=TrainConfig(
-            **{
-                "window": WINDOW,
-                "steps": 800,
-                "learning_rate": 3e-3,
-                "betas": (0.9, 0.95),
-                "clip": 0.05,
-                **TRAINING.get(model, {}),
-            }
-        ),
+        train=TrainConfig(**{**TRAIN, **TRAINING.get(model, {})}),
         eval=EvalConfig(cases=tuple(f"size={size}" for size in SIZES)),
     )
 
