@@ -1,9 +1,9 @@
 """Recipes for Action Associative Retrieval: trained on 90 steps, judged on 90 and on 180, with the memory condition.
 
-DT sees all ninety steps at once; BC sees no actions, so cannot know the first one. RATE acts with five segments. In every
-episode the first action is 89 steps away when it is needed: RATE learns to look it up in segments that hold the whole
-episode, then to carry it over one border, then over four. If the number of borders did not vary, it might carry it in a
-way that is right after that number only, such as turning it around at each.
+DT sees all ninety steps at once; BC sees no actions, so cannot know the first one. RATE acts with five segments. In
+every episode the first action is 89 steps away when it is needed: RATE learns to look it up in segments that hold the
+whole episode, then to carry it over one border, then over four. If the number of borders did not vary, it might carry
+it in a way that is right after that number only, such as turning it around at each.
 """
 
 from __future__ import annotations
