@@ -1,9 +1,8 @@
 """Recipes for Action Associative Retrieval: trained on 90 steps, judged on 90 and on 180, with the memory condition.
 
-DT sees all ninety steps at once; BC sees no actions, so cannot know the first one. RATE acts with five segments. In
-every episode the first action is 89 steps away when it is needed: RATE learns to look it up in segments that hold the
-whole episode, then to carry it over one border, then over four. If the number of borders did not vary, it might carry
-it in a way that is right after that number only, such as turning it around at each.
+DT sees all ninety steps at once; BC sees no actions, so cannot know the first one. RATE acts with three segments of
+thirty. In every episode the first action is 89 steps away when it is needed: RATE learns to look it up in segments that
+hold the whole episode, then to carry it over one border, then over two.
 """
 
 from __future__ import annotations
@@ -22,11 +21,13 @@ from rate.recipes.tmaze import KEEPING, MEMORY, SIZES
 from rate.training.config import TrainConfig
 
 WINDOW = 90
-SEGMENTS = (90, 45, 18)
+SEGMENTS = (90, 45, 30)
 CASES = (f"length={WINDOW}", f"length={2 * WINDOW}")
 
 FIELDS: dict[str, dict[str, Any]] = {
-    "rate": {**MEMORY, "segment_len": SEGMENTS[-1], "valve_heads": 2},
+    # A gate keeps by letting through. With cross-attention, which maps memory anew at every border, some seeds learn to
+    # turn the answer around at each: right after the two borders of 90 steps, wrong after the five of 180.
+    "rate": {**MEMORY, "segment_len": SEGMENTS[-1], "valve": "gru"},
     "dt": SIZES,
     "bc-lstm": KEEPING,
     "bc-mlp": {},
@@ -64,7 +65,7 @@ for _model in FIELDS:
 
 def compared() -> Iterator[SuiteRun]:
     """RATE and DT, two seeds each; the recipe was found with others."""
-    for seed in (2, 3):
+    for seed in (5, 6):
         for model in ("rate", "dt"):
             yield SuiteRun(name=f"{model}/seed{seed}", config=edit(aar(model), {"seed": seed}))
 

@@ -22,15 +22,15 @@ def test_all_episodes_have_the_length_of_the_window_and_twice_that_is_validated(
         assert [case.max_steps for case in cases_of(ENVS.get("aar"), cases)] == [WINDOW, 2 * WINDOW]
 
 
-def test_rate_begins_with_the_whole_episode_and_acts_with_a_fifth_of_it() -> None:
+def test_rate_begins_with_the_whole_episode_and_acts_with_a_third_of_it() -> None:
     config = recipe("aar/rate")
     assert config.train.segment_len_at(0) == WINDOW
-    assert {config.train.segment_len_at(step) for step in range(config.train.steps)} == {90, 45, 18}
-    assert config.model.build(spaces_of(ENVS.get("aar"))).segment_len == WINDOW // 5
+    assert {config.train.segment_len_at(step) for step in range(config.train.steps)} == {90, 45, 30}
+    assert config.model.build(spaces_of(ENVS.get("aar"))).segment_len == WINDOW // 3
 
 
 def test_the_suite_compares_rate_and_dt_alike() -> None:
     runs = SUITES.get("aar").runs()
-    assert [run.name for run in runs] == [f"{model}/seed{seed}" for seed in (2, 3) for model in ("rate", "dt")]
+    assert [run.name for run in runs] == [f"{model}/seed{seed}" for seed in (5, 6) for model in ("rate", "dt")]
     assert len({str(replace(run.config.train, steps=1, segment_lens=())) for run in runs}) == 1
     assert runs[1].config.model.context == WINDOW  # type: ignore[attr-defined]
