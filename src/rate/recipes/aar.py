@@ -1,8 +1,6 @@
-"""Recipes for Action Associative Retrieval: trained on 90 steps, judged on 90 and on 180, with the memory condition.
+"""Recipes for Action Associative Retrieval: trained on up to 90 steps, judged on 90 and 180, with the memory condition.
 
-DT sees all ninety steps at once; BC sees no actions, so cannot know the first one. RATE acts with three segments of
-thirty. In every episode the first action is 89 steps away when it is needed: RATE learns to look it up in segments that
-hold the whole episode, then to carry it over one border, then over two.
+RATE sees three segments of thirty steps, DT all ninety at once; BC sees no actions, and so cannot know the first one.
 """
 
 from __future__ import annotations
@@ -21,40 +19,31 @@ from rate.recipes.tmaze import KEEPING, MEMORY, SIZES
 from rate.training.config import TrainConfig
 
 WINDOW = 90
-SEGMENTS = (90, 45, 30)
 CASES = (f"length={WINDOW}", f"length={2 * WINDOW}")
 
 FIELDS: dict[str, dict[str, Any]] = {
-    # A gate keeps by letting through. With cross-attention, which maps memory anew at every border, some seeds learn to
-    # turn the answer around at each: right after the two borders of 90 steps, wrong after the five of 180.
-    "rate": {**MEMORY, "segment_len": SEGMENTS[-1], "valve": "gru"},
+    "rate": {**MEMORY, "valve_heads": 2},
     "dt": SIZES,
     "bc-lstm": KEEPING,
     "bc-mlp": {},
 }
 """Model to the fields in which it differs from its preset."""
-TRAIN: dict[str, Any] = {
-    "window": WINDOW,
-    "steps": 500,
-    "learning_rate": 3e-3,
-    # One step in ninety asks for memory: gradients are small, and change their scale when it is learnt.
-    "betas": (0.9, 0.95),
-    "clip": 0.02,
-    "evaluate_every": 25,
-    "evaluate_cases": CASES,
-}
-TRAINING: dict[str, dict[str, Any]] = {"rate": {"steps": 900, "segment_lens": SEGMENTS}}
-"""Model to the fields in which its training differs."""
 
 
 def aar(model: str) -> RunConfig:
-    """One model on episodes of 90 steps."""
+    """One model on episodes of up to 90 steps: on one length alone, not every seed of RATE keeps beyond it."""
     return RunConfig(
         recipe=f"aar/{model}",
         env=EnvConfig(name="aar"),
         model=MODELS.get(model)(WINDOW, **FIELDS[model]),
-        data=DataConfig(episodes=6000, options=(f"length={WINDOW}",)),
-        train=TrainConfig(**{**TRAIN, **TRAINING.get(model, {})}),
+        data=DataConfig(episodes=6000, options=(f"length={WINDOW}", "lengths=uniform")),
+        train=TrainConfig(
+            window=WINDOW,
+            steps=500,
+            learning_rate=3e-3,
+            evaluate_every=25,
+            evaluate_cases=CASES,
+        ),
         eval=EvalConfig(cases=CASES),
     )
 
@@ -64,8 +53,8 @@ for _model in FIELDS:
 
 
 def compared() -> Iterator[SuiteRun]:
-    """RATE and DT, two seeds each; the recipe was found with others."""
-    for seed in (5, 6):
+    """RATE and DT, two seeds each."""
+    for seed in range(2):
         for model in ("rate", "dt"):
             yield SuiteRun(name=f"{model}/seed{seed}", config=edit(aar(model), {"seed": seed}))
 
@@ -74,7 +63,7 @@ SUITES.add(
     "aar",
     Suite(
         name="aar",
-        summary="RATE and DT on Action Associative Retrieval: trained on 90 steps, validated on 180",
+        summary="RATE and DT on Action Associative Retrieval: trained on up to 90 steps, validated on 180",
         runs=lambda: list(compared()),
     ),
 )
