@@ -68,8 +68,9 @@ class RunConfig:
         own = getattr(self.model, "segment_len", None)
         if own is None:
             raise ConfigError(f"{self.model.name} has no segments; leave train.segment_lens empty")
-        if lengths[-1] != own:
-            raise ConfigError(f"train.segment_lens ends with {lengths[-1]}; it must end with model.segment_len = {own}")
+        if own not in lengths:
+            known = " ".join(map(str, lengths))
+            raise ConfigError(f"train.segment_lens = {known} leaves out the policy's own: model.segment_len = {own}")
         for length in lengths:
             edit(self.model, {"segment_len": length}).check_window(self.train.window)
 

@@ -63,7 +63,7 @@ def test_it_is_frozen(config: RunConfig) -> None:
         ("model", {"segment_len": 7}, ConfigError),
         ("objective", {"name": "nothing"}, UnknownNameError),
         ("train", {"window": 31}, ConfigError),
-        ("train", {"segment_lens": (10, 5)}, ConfigError),  # not as the model acts
+        ("train", {"segment_lens": (30, 5)}, ConfigError),  # not as the model acts
         ("train", {"segment_lens": (7, 10)}, ConfigError),  # not a part of the window
         ("train", {"segment_lens": (0, 10)}, ConfigError),
         ("eval", {"cases": ("length=1",)}, ConfigError),
@@ -79,7 +79,8 @@ def test_what_cannot_work_is_refused_when_it_is_made(
 
 
 def test_segments_in_stages_need_a_model_with_segments(config: RunConfig) -> None:
-    assert replace(config, train=replace(config.train, segment_lens=(30, 10))).train.segment_lens == (30, 10)
+    for lengths in ((30, 10), (30, 10, 5)):
+        assert replace(config, train=replace(config.train, segment_lens=lengths)).train.segment_lens == lengths
     with pytest.raises(ConfigError, match="dt has no segments"):
         edit(recipe("tmaze/dt"), {"train.segment_lens": (30, 10)})
 

@@ -31,7 +31,7 @@ class TrainConfig:
     """Run segments again in backward instead of keeping them: less memory, a third more time."""
     segment_lens: tuple[int, ...] = ()
     """Lengths of segments to train with: the first alone, then the first two in turn, then three, each time for the
-    same share of the steps. The last is the model's. Long ones teach the task, short ones memory. None: the model's."""
+    same share of the steps. One is the model's own. Long ones teach the task, short ones memory. None: its own."""
     learning_rate: float = 3e-4
     warmup_steps: int = 100
     schedule: Schedule = "cosine"
