@@ -32,6 +32,9 @@ FIELDS: dict[str, dict[str, Any]] = {
 """Model to the fields in which it differs from its preset."""
 
 SIX = ("RepeatFirst", "RepeatPrevious", "CountRecall", "Autoencode", "Concentration", "VelocityOnlyCartPole")
+THREE = ("CountRecall", "Autoencode", "Concentration")
+"""Those of the six that nobody solves in 600 steps on 1,000 episodes."""
+LONGER: dict[str, Any] = {"data.episodes": 3000, "train.steps": 1500, "train.betas": (0.9, 0.95)}
 
 
 def window_of(env: str) -> int:
@@ -77,6 +80,11 @@ for _suite in (
         name="popgym-six",
         summary="the same on six tasks at their easy level: some hours on two cores",
         runs=lambda: list(runs([f"popgym/{family}-Easy" for family in SIX], {})),
+    ),
+    Suite(
+        name="popgym-three",
+        summary="the three of those six that it leaves unsolved, with more data and more steps",
+        runs=lambda: list(runs([f"popgym/{family}-Easy" for family in THREE], LONGER)),
     ),
     Suite(
         name="popgym-paper-like",

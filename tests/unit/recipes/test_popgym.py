@@ -33,7 +33,7 @@ def test_a_recurrent_model_is_told_its_own_actions() -> None:
 
 
 def test_suites_name_each_run_once() -> None:
-    for name, tasks in (("popgym", 48), ("popgym-six", 6), ("popgym-paper-like", 48)):
+    for name, tasks in (("popgym", 48), ("popgym-six", 6), ("popgym-three", 3), ("popgym-paper-like", 48)):
         names = [run.name for run in SUITES.get(name).runs()]
         assert len(set(names)) == len(names) == tasks * len(FIELDS) * 2
 
@@ -41,3 +41,11 @@ def test_suites_name_each_run_once() -> None:
 def test_paper_like_data_is_another_data_set() -> None:
     (first, *_) = SUITES.get("popgym-paper-like").runs()
     assert first.config.data.options == ("grade=paper-like",)
+
+
+def test_three_tasks_have_more_data_and_steps() -> None:
+    six, three = ({run.name: run.config for run in SUITES.get(name).runs()} for name in ("popgym-six", "popgym-three"))
+    assert set(three) < set(six)
+    for name, config in three.items():
+        assert config.train.steps > six[name].train.steps and config.data.episodes > six[name].data.episodes
+        assert config.model == six[name].model and config.eval == six[name].eval
