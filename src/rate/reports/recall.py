@@ -171,8 +171,8 @@ def _draw(axes: Axes, panel: Cross, scale: Normalize) -> None:
     known = "" if facts["correlation"] is None else f", R = {format_number(facts['correlation'])}"
     low, high = panel.courses[0].cues
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
-    axes.text(0.04, 0.04, f"sum {format_number(facts['sum'])}{known}", fontsize=8.5, color=INK)
-    finish_axes(axes, f"{panel.model}: {panel.case}", f"p(right action | cue {low})", f"p(right action | cue {high})")
+    title = f"{panel.model}: {panel.case}\nsum {format_number(facts['sum'])}{known}"
+    finish_axes(axes, title, f"p(right action | cue {low})", f"p(right action | cue {high})")
 
 
 def recall_words(panels: Sequence[Cross]) -> str:
