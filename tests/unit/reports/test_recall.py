@@ -82,8 +82,10 @@ def test_the_beginning_is_left_out(make_run: Any) -> None:
 def test_the_figure_shows_the_points_and_the_diagonal(panels: Any) -> None:
     figure = cross_plot(panels)
     assert figure is not None
-    shown = {axes.get_title(loc="left"): axes for axes in figure.axes if axes.get_title(loc="left")}
+    titles = {axes.get_title(loc="left"): axes for axes in figure.axes if axes.get_title(loc="left")}
+    shown = {title.partition("\n")[0]: axes for title, axes in titles.items()}
     assert list(shown) == ["rate: length=90", "rate: length=180", "dt: length=90", "dt: length=180"]
+    assert all("\nsum " in title for title in titles)
     axes = shown["dt: length=180"]
     assert axes.lines[0].get_xydata().tolist() == [[0, 1], [1, 0]]
     assert axes.collections[0].get_offsets().tolist() == [list(pair) for pair in FORGOT]
