@@ -71,8 +71,10 @@ class RunConfig:
         if own not in lengths:
             known = " ".join(map(str, lengths))
             raise ConfigError(f"train.segment_lens = {known} leaves out the policy's own: model.segment_len = {own}")
+        window = self.train.window
         for length in lengths:
-            edit(self.model, {"segment_len": length}).check_window(self.train.window)
+            if window % length:
+                raise ConfigError(f"train.segment_lens holds {length}, which does not divide train.window = {window}")
 
 
 def check_seed(name: str, seed: int) -> None:

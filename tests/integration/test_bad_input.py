@@ -308,6 +308,7 @@ CHECKPOINTS: dict[str, tuple[Callable[[Path], Any], tuple[str, ...]]] = {
     "random json": (lambda run: (checkpoint_of(run) / "checkpoint.json").write_text("[1, 2]"), ("not a checkpoint",)),
     "no checkpoints": (lambda run: shutil.rmtree(run / "checkpoints"), ("no checkpoint 'last'",)),
     "pointer to nowhere": (lambda run: (run / "checkpoints" / "last").write_text("step_9"), ("no checkpoint 'last'",)),
+    "pointer that is empty": (lambda run: (run / "checkpoints" / "last").write_text(""), ("no checkpoint 'last'",)),
     "pointer that is binary": (lambda run: (run / "checkpoints" / "last").write_bytes(b"\xff\x00"), ("checkpoint",)),
     "no config.json": (lambda run: (run / "config.json").unlink(), ("not a run directory",)),
 }
@@ -320,7 +321,15 @@ def test_checkpoint_to_evaluate(case: str, run: Path, refused: Refused) -> None:
     refused(["eval", str(run)], *parts)
 
 
-RESUMED = ["truncated weights", "truncated optimiser", "truncated card", "version", "other shapes", "random json"]
+RESUMED = (
+    "truncated weights",
+    "truncated optimiser",
+    "truncated card",
+    "version",
+    "other shapes",
+    "random json",
+    "pointer that is empty",
+)
 
 
 @pytest.mark.parametrize("case", RESUMED)

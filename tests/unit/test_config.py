@@ -78,6 +78,11 @@ def test_what_cannot_work_is_refused_when_it_is_made(
         replace(config, **{part: replace(getattr(config, part), **changes)})
 
 
+def test_a_length_of_segments_that_does_not_fit_is_named(config: RunConfig) -> None:
+    with pytest.raises(ConfigError, match=r"train\.segment_lens holds 7, which does not divide train\.window = 30"):
+        replace(config, train=replace(config.train, segment_lens=(7, 10)))
+
+
 def test_segments_in_stages_need_a_model_with_segments(config: RunConfig) -> None:
     for lengths in ((30, 10), (30, 10, 5)):
         assert replace(config, train=replace(config.train, segment_lens=lengths)).train.segment_lens == lengths

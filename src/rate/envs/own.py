@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
 from rate.envs.batch import SerialBatch
 from rate.envs.spec import ENVS, EnvSpec, EvalCase
@@ -30,6 +31,8 @@ FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 """module:factory"""
 GYMNASIUM_ID = re.compile(r"(?:[A-Za-z_][\w.]*:)?(?:[\w-]+/)?[\w.-]+-v\d+")
 """Name-v0, namespace/Name-v0, or module:Name-v0, where importing the module registers the id."""
+CLASSES = (gym.spaces.Discrete, gym.spaces.MultiDiscrete)
+"""Spaces whose values are classes."""
 UNLIMITED = 1_000_000
 """Steps of an episode where the environment names no limit."""
 
@@ -117,15 +120,15 @@ def _made(name: str, make: Callable[[], Any]) -> gym.Env[Any, Any]:
     return OwnEnv(env, name)
 
 
-def _classes(space: gym.Space[Any], value: Any) -> Iterator[tuple[gym.Space[Any], Any]]:
-    """The parts of an observation that are classes, and their spaces."""
+def _parts(space: gym.Space[Any], value: Any) -> Iterator[tuple[gym.Space[Any], Any]]:
+    """The parts of an observation, and their spaces."""
     if isinstance(space, gym.spaces.Dict):
         for key, part in space.spaces.items():
-            yield from _classes(part, value[key])
+            yield from _parts(part, value[key])
     elif isinstance(space, gym.spaces.Tuple):
         for part, one in zip(space.spaces, value, strict=True):
-            yield from _classes(part, one)
-    elif isinstance(space, (gym.spaces.Discrete, gym.spaces.MultiDiscrete)):
+            yield from _parts(part, one)
+    else:
         yield space, value
 
 
@@ -156,10 +159,13 @@ class OwnEnv(gym.Wrapper[Any, Any, Any, Any]):
             return self.env.render()
 
     def _check(self, observation: Any) -> None:
-        """A class that its space does not have has no row in the table of a model; other values do no harm."""
-        for space, value in _classes(self.observation_space, observation):
-            if not space.contains(value):
-                raise ConfigError(f"the environment {self._name} gives the observation {value} outside of {space}")
+        """Numbers must be finite, and classes those of their space: others have no row in the table of a model."""
+        for space, value in _parts(self.observation_space, observation):
+            if isinstance(space, CLASSES):
+                if not space.contains(value):
+                    raise ConfigError(f"the environment {self._name} gives the observation {value} outside of {space}")
+            elif isinstance(space, gym.spaces.Box) and not np.isfinite(value).all():
+                raise ConfigError(f"the environment {self._name} gives an observation that is not finite")
 
     @contextmanager
     def _told(self, method: str) -> Iterator[None]:

@@ -92,7 +92,8 @@ def _prune(root: Path) -> None:
 
 
 def _pointer(path: Path) -> str | None:
-    return path.read_text(errors="replace").strip() if path.is_file() else None
+    """The name that it holds; None where it is not there, or was cut to nothing."""
+    return path.read_text(errors="replace").strip() or None if path.is_file() else None
 
 
 def resolve_checkpoint(root: Path, name: str) -> Path:

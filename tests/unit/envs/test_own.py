@@ -53,6 +53,11 @@ class Rich(Walk):
 class Outside(Walk):
     def step(self, action):
         return 3, 0.0, True, False, {}
+class Lost(Walk):
+    observation_space = gym.spaces.Dict(a=gym.spaces.Box(-1.0, 1.0, (2, 2)))
+    def reset(self, *, seed=None, options=None):
+        import numpy as np
+        return {"a": np.full((2, 2), np.nan)}, {}
 class Parts(Walk):
     observation_space = gym.spaces.Dict(
         a=gym.spaces.Tuple([gym.spaces.MultiDiscrete([3, 3])]), b=gym.spaces.Discrete(4)
@@ -198,6 +203,7 @@ FAILS = {
     "Four": "fails in step: ValueError: not enough values",
     "Rich": "gives the reward nan",
     "Outside": "gives the observation 3 outside of Discrete(3)",
+    "Lost": "gives an observation that is not finite",
     "Blind": "fails in render: OSError: no screen",
 }
 
