@@ -266,7 +266,10 @@ def _ends(episode: Columns, steps: int) -> tuple[NDArray[np.bool_], NDArray[np.b
 
 
 def _flags(values: Any, steps: int) -> NDArray[np.bool_]:
-    flags = np.zeros(steps, bool) if values is None else np.array(values).astype(bool).reshape(-1)
+    given = np.zeros(steps, bool) if values is None else np.asarray(values).reshape(-1)
+    flags = given.astype(bool)
+    if (given != flags).any():
+        raise ValueError("a flag of its end is neither 0 nor 1")
     if len(flags) == 1 < steps:  # one flag for the whole episode
         flags = np.append(np.zeros(steps - 1, bool), flags)
     if len(flags) != steps:

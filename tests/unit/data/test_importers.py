@@ -323,3 +323,12 @@ def test_a_format_that_cannot_be_told(tmp_path: Path) -> None:
         import_data(tmp_path / "file.dat", tmp_path / "out")
     source = npz(tmp_path / "file", flat()).rename(tmp_path / "file.dat")
     assert len(import_data(source, tmp_path / "out", format="npz")) == 3
+
+
+@pytest.mark.parametrize("name", ["terminals", "timeouts"])
+def test_a_flag_that_is_none_is_refused(name: str, tmp_path: Path) -> None:
+    """A count of steps, for example, under the name of a flag."""
+    assert len(import_data(npz(tmp_path / "good", flat(**{name: (np.arange(STEPS) == 3) * 1.0})), tmp_path / "a"))
+    with pytest.raises(DataError, match="a flag of its end is neither 0 nor 1"):
+        import_data(npz(tmp_path / "bad", flat(**{name: np.arange(STEPS)})), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
