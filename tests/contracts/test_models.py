@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rate.errors import ConfigError
 from rate.models import MODELS, ModelConfig, RateConfig, SequencePolicy, unroll
-from rate.nn.encoders import Tokens
+from rate.nn.tokens import Tokens
 from rate.types import Segment, Spaces, Tree, tree_leaves, tree_map
 
 Policy = SequencePolicy[Any]

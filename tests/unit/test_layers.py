@@ -14,6 +14,7 @@ ROOT = Path(rate.__file__).parent
 
 LAYERS = [
     {"errors"},
+    {"files"},
     {"registry", "types", "seeding", "serial"},
     {"nn"},
     {"models"},
@@ -33,7 +34,7 @@ LAYERS = [
 ]
 """From low to high."""
 
-LOW = {"errors", "registry", "types", "seeding", "serial"}
+LOW = {"errors", "files", "registry", "types", "seeding", "serial"}
 ONLY = {
     "nn": LOW,
     "models": {*LOW, "nn"},
@@ -42,7 +43,7 @@ ONLY = {
     "objectives": {*LOW, "models", "nn"},
     "evaluation": {*LOW, "models", "envs.spec", "data.windows", "data.spaces"},
     "training": {*LOW, "models", "objectives", "data.windows", "data.spaces"},
-    "reports": {"errors", "types", "serial", "evaluation.statistics"},
+    "reports": {"errors", "files", "types", "serial", "evaluation.statistics"},
 }
 """Packages that may import less than their layer allows; a package names all of its files, a file itself only."""
 

@@ -1,19 +1,16 @@
-"""Dataclasses to JSON and back without loss, and files that are whole or absent."""
+"""Dataclasses to JSON and back without loss."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
-import stat
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rate.errors import CheckpointError, ConfigError, DataError
-from rate.serial import from_dict, read_json, to_dict, write_atomically, write_json
+from rate.errors import CheckpointError, ConfigError
+from rate.serial import from_dict, to_dict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,66 +87,3 @@ def test_what_is_no_object(data: Any) -> None:
 def test_a_class_that_is_not_there() -> None:
     with pytest.raises(ConfigError, match="no class Square"):
         from_dict(Picture, {"shape": {"type": "Square"}}, resolve)
-
-
-# -------------------------------------------------------------------------------------------------------- files
-
-
-def test_write_and_read(tmp_path: Path) -> None:
-    write_json(tmp_path / "a.json", {"x": [1, 2]})
-    assert read_json(tmp_path / "a.json") == {"x": [1, 2]}
-    write_atomically(tmp_path / "b", b"\x00\xff")
-    assert (tmp_path / "b").read_bytes() == b"\x00\xff"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "b"]
-
-
-@pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
-    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "a"
-    path.write_text("old")
-
-    def fail(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, step, fail)
-    with pytest.raises(OSError):
-        write_atomically(path, "new")
-    assert [item.name for item in tmp_path.iterdir()] == ["a"] and path.read_text() == "old"
-
-
-def test_nan_is_no_json(tmp_path: Path) -> None:
-    with pytest.raises(ValueError):
-        write_json(tmp_path / "a", {"x": math.nan})
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"{'x': 1}"])
-def test_files_that_are_damaged(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(content)
-    with pytest.raises(DataError, match="cannot be read"):
-        read_json(tmp_path / "a", DataError)
-
-
-def test_files_that_are_missing(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="does not exist"):
-        read_json(tmp_path / "a")
-    with pytest.raises(CheckpointError, match="cannot be read"):
-        read_json(tmp_path)
-
-
-def test_the_directory_is_synced_and_need_not_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    genuine, synced = os.fsync, list[bool]()
-
-    def fsync(handle: int) -> None:
-        directory = stat.S_ISDIR(os.fstat(handle).st_mode)
-        synced.append(directory)
-        if directory:
-            raise OSError(22, "Invalid argument")
-        genuine(handle)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    write_atomically(tmp_path / "a", "new")
-    assert (tmp_path / "a").read_text() == "new"
-    assert synced == ([False, True] if os.name == "posix" else [False])

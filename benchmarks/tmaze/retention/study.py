@@ -22,9 +22,9 @@ from torch import Tensor, nn
 import rate
 from rate.evaluation.evaluator import EvalConfig, Evaluator
 from rate.evaluation.statistics import wilson_interval
+from rate.files import write_atomically, write_json
 from rate.models.segment import SegmentPolicy
 from rate.nn.memory import Valve
-from rate.serial import write_atomically, write_json
 
 HORIZONS = (30, 90, 300, 900, 2400)
 DISTURBED = 300

@@ -262,7 +262,7 @@ def bench(*, json: Path | None = None, quick: bool = False) -> None:
     """
     from rate.bench import run_bench
     from rate.cli.bench_table import print_bench
-    from rate.serial import write_json
+    from rate.files import write_json
 
     if json is not None:
         json.parent.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ import gymnasium as gym
 import numpy as np
 
 from rate.errors import DataError
-from rate.serial import disk_message
+from rate.files import disk_message
 from rate.types import Array, Tree
 
 Form = Any

@@ -19,7 +19,7 @@ from rate.data.columns import ColumnFile, Form, crc32, disk_errors, sync_directo
 from rate.data.returns import suffix_sums
 from rate.data.spaces import spaces_to_json
 from rate.errors import DataError
-from rate.serial import write_json
+from rate.files import write_json
 from rate.types import Array, Spaces, Trajectory
 
 FORMAT = "rate-trajectories"

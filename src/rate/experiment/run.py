@@ -17,9 +17,10 @@ from rate.errors import ConfigError, DataError
 from rate.evaluation.evaluator import CaseResult, EvalConfig, Evaluator, OnStep, cases_of, target_of
 from rate.evaluation.held_out import HeldOut, action_error
 from rate.experiment.data import check_same_data, cut_windows, prepare_data
+from rate.files import write_json
 from rate.models import SequencePolicy
 from rate.models.actor import Actor
-from rate.serial import to_dict, write_json
+from rate.serial import to_dict
 from rate.training.checkpoint import CARD, load_checkpoint, load_weights, resolve_checkpoint
 from rate.training.device import pick_device
 from rate.training.run_dir import RunDir

@@ -12,8 +12,8 @@ from torch import nn
 from rate.errors import ConfigError
 from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, check_share, check_sizes
 from rate.models.recurrent import RecurrentPolicy
-from rate.nn.encoders import Tokens
 from rate.nn.ssm import Mamba, Mixer
+from rate.nn.tokens import Tokens
 from rate.types import Spaces
 
 

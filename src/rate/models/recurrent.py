@@ -11,8 +11,8 @@ from torch import Tensor
 
 from rate.models.policy import SequencePolicy
 from rate.nn.backbone import Backbone
-from rate.nn.encoders import Tokens
 from rate.nn.heads import HeadKind
+from rate.nn.tokens import Tokens
 from rate.types import Inputs, Output, Segment, Spaces, Tree
 
 

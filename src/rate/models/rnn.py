@@ -10,9 +10,9 @@ from typing import Any
 
 from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, check_choice, check_share, check_sizes
 from rate.models.recurrent import RecurrentPolicy
-from rate.nn.encoders import Tokens
 from rate.nn.heads import HeadKind
 from rate.nn.rnn import Cell, Rnn
+from rate.nn.tokens import Tokens
 from rate.types import Spaces
 
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from rate.models.policy import SequencePolicy
-from rate.nn.encoders import Tokens
 from rate.nn.memory import Valve
+from rate.nn.tokens import Tokens
 from rate.nn.transformer import SlotBuffers, Transformer, TransformerConfig
 from rate.types import Inputs, Output, Segment, Spaces
 

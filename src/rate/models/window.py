@@ -16,7 +16,8 @@ from torch import Tensor
 from rate.errors import ConfigError
 from rate.models.policy import SequencePolicy
 from rate.nn.causal import Causal
-from rate.nn.encoders import Tokens, build_encoder
+from rate.nn.encoders import build_encoder
+from rate.nn.tokens import Tokens
 from rate.types import Inputs, Output, Segment, Spaces, Tree, tree_map
 
 

@@ -1,4 +1,4 @@
-"""Encoders: a token of width D from an observation, an action or a return, chosen by the Gymnasium space.
+"""Encoders: a token of width D from an observation or an action, chosen by the Gymnasium space.
 
 All of them take any number of leading axes, so the same module serves a segment (B, T, ...) and a step (B, ...).
 """
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from rate.errors import ConfigError
-from rate.types import Inputs, Segment, Spaces, Tree
+from rate.types import Tree
 
 
 class VectorEncoder(nn.Module):
@@ -110,52 +110,3 @@ def build_encoder(space: gym.Space[Any], width: int) -> nn.Module:
     if isinstance(space, gym.spaces.Tuple):
         return TreeEncoder({str(i): part for i, part in enumerate(space.spaces)}, list(range(len(space.spaces))), width)
     raise ConfigError(f"observations of the space {space} are not supported")
-
-
-class Tokens(nn.Module):
-    """The tokens of a step in the order (R_t, o_t, a_t), section 3 of the paper; returns and actions may be left out.
-
-    With `timesteps` a learned row for the place in the episode is added to each; later places share the last row.
-    """
-
-    def __init__(
-        self,
-        spaces: Spaces,
-        width: int,
-        dropout: float,
-        *,
-        returns: bool = True,
-        actions: bool = True,
-        timesteps: int = 0,
-    ) -> None:
-        super().__init__()
-        self.returns = nn.Linear(1, width) if returns else None
-        self.observation = build_encoder(spaces.observation, width)
-        self.actions = nn.Sequential(build_encoder(spaces.action, width), nn.Tanh()) if actions else None
-        self.timesteps = nn.Embedding(timesteps, width) if timesteps else None
-        self.dropout = nn.Dropout(dropout)
-
-    def prompt(self, x: Segment | Inputs) -> list[Tensor]:
-        """What is known before the action is chosen: [R_t, o_t], each (..., D)."""
-        tokens = [self.observation(x.observation)]
-        if self.returns is not None:
-            tokens.insert(0, self.returns(x.return_to_go[..., None]))
-        return [self._placed(token, x.timestep) for token in tokens]
-
-    def action(self, action: Tensor, timestep: Tensor | int) -> Tensor:
-        """The token of the action that was taken at a timestep, (..., D)."""
-        assert self.actions is not None
-        return self._placed(self.actions(action), timestep)
-
-    def _placed(self, token: Tensor, timestep: Tensor | int) -> Tensor:
-        if self.timesteps is None:
-            return token
-        place = torch.as_tensor(timestep, device=token.device).clamp(max=self.timesteps.num_embeddings - 1)
-        placed: Tensor = token + self.timesteps(place)
-        return placed
-
-    def forward(self, segment: Segment) -> Tensor:
-        """All tokens of a segment, a_t behind o_t: (B, 3T, D)."""
-        triple = torch.stack([*self.prompt(segment), self.action(segment.action, segment.timestep)], 2)
-        tokens: Tensor = self.dropout(triple.flatten(1, 2))
-        return tokens

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rate.errors import CheckpointError
-from rate.serial import read_json
+from rate.files import read_json
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from PIL import Image, ImageDraw, ImageFont
 from rich.text import Text
 
 from rate.errors import ConfigError, MissingExtraError
-from rate.serial import write_atomically
+from rate.files import write_atomically
 from rate.types import Array
 
 WIDTH = 448

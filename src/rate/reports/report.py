@@ -13,6 +13,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from rate.errors import CheckpointError
+from rate.files import write_atomically, write_json
 from rate.reports.heatmap import heatmap
 from rate.reports.horizon import horizon
 from rate.reports.html import render_page
@@ -24,7 +25,6 @@ from rate.reports.scores import Experiment, experiments, pooling_notes
 from rate.reports.tables import Table, cost_table, escape_markdown, score_tables, summary_rows
 from rate.reports.tasks import Tasks, tasks_of, tasks_tables
 from rate.reports.tasks_plot import tasks_figure
-from rate.serial import write_atomically, write_json
 
 ALT = {
     "heatmap": "score by training length and by case, one panel per model",

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from rate.data.spaces import spaces_from_json, spaces_to_json
 from rate.errors import CheckpointError, DataError
-from rate.serial import read_json, write_atomically, write_json
+from rate.files import read_json, write_atomically, write_json
 from rate.training.run_dir import disk_error
 from rate.types import Spaces
 

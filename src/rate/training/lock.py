@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from rate.errors import CheckpointError
+from rate.files import open_to_write
 from rate.training.run_dir import disk_error
 
 
@@ -23,7 +24,7 @@ class LockedError(CheckpointError):
 def locked(run: Path, name: str = ".lock") -> Iterator[None]:
     """Hold a run directory; LockedError if another process does. Locks of other names do not exclude each other."""
     try:
-        file = open(run / name, "ab")  # noqa: SIM115
+        file = open_to_write(run / name, "ab")
     except OSError as reason:
         raise disk_error(run, reason) from None
     with file:

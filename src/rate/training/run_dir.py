@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from rate.errors import CheckpointError, RateError
-from rate.serial import FULL, disk_message, read_json, to_dict, write_atomically, write_json
+from rate.files import FULL, disk_message, open_to_write, read_json, write_all, write_atomically, write_json
+from rate.serial import to_dict
 from rate.types import EpisodeRecord
 
 BLOCK = 1 << 16
@@ -127,11 +128,11 @@ def _logged_step(line: str) -> float:
 def _append(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     text = "".join(json.dumps(record) + "\n" for record in records)
     try:
-        with open(path, "a+b", buffering=0) as file:
+        with open_to_write(path, "a+b") as file:
             whole = _whole_lines(file)
             file.truncate(whole)
             try:
-                _write_all(file, text.encode())
+                write_all(file, text.encode())
             except OSError:
                 file.truncate(whole)
                 raise
@@ -150,13 +151,6 @@ def _whole_lines(file: IO[bytes]) -> int:
         if newline >= 0:
             return start + newline + 1
     return 0
-
-
-def _write_all(file: IO[bytes], content: bytes) -> None:
-    """Without a buffer a write may be short, and the next one says why."""
-    left = memoryview(content)
-    while left:
-        left = left[file.write(left) :]
 
 
 def disk_error(path: Path, reason: OSError) -> RateError:

@@ -17,7 +17,7 @@ from rate.models.mlp import MlpConfig
 from rate.models.recurrent import RecurrentPolicy
 from rate.models.rnn import RnnConfig
 from rate.nn.backbone import Backbone
-from rate.nn.encoders import Tokens
+from rate.nn.tokens import Tokens
 from rate.types import Segment, Spaces, Tree
 
 B, T, D, ACTIONS = 3, 6, 8, 3

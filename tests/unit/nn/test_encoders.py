@@ -13,7 +13,8 @@ from gymnasium import spaces as gs
 from torch import Tensor
 
 from rate.errors import ConfigError
-from rate.nn.encoders import CategoryEncoder, ImageEncoder, Tokens, TreeEncoder, VectorEncoder, build_encoder
+from rate.nn.encoders import CategoryEncoder, ImageEncoder, TreeEncoder, VectorEncoder, build_encoder
+from rate.nn.tokens import Tokens
 from rate.types import Segment, Spaces, Tree, to_tensor, tree_map
 
 WIDTH = 6

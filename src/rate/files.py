@@ -1,0 +1,154 @@
+"""Files: read behind one boundary, written whole or not at all, never through a symbolic link.
+
+A file may come from anybody. What it holds is data: it is bounded, checked, and named in the line that refuses it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from rate.errors import CheckpointError, RateError
+
+FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}  # Windows may have no quota
+FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
+SHOWN = 200
+"""Characters of a foreign text that a message shows."""
+
+
+def shown(value: object, limit: int = SHOWN) -> str:
+    """A text from a file or an exception as one line for a terminal: no control characters, cut to a sane length."""
+    text = " ".join(str(value)[: 4 * limit].split())
+    plain = "".join(c if unicodedata.category(c)[0] != "C" else "?" for c in text)
+    return plain if len(plain) <= limit else f"{plain[: limit - 3]}..."
+
+
+@contextlib.contextmanager
+def reading(path: Path | str, error: type[RateError] = CheckpointError) -> Iterator[None]:
+    """The boundary around everything that reads a file: whatever it holds, the user gets one line that names it."""
+    try:
+        yield
+    except RateError:
+        raise
+    except FileNotFoundError:
+        raise error(f"{shown(path)} does not exist") from None
+    except Exception as reason:  # recursion, memory, overflow, missing keys, a library's own errors: all are the file's
+        what = f"{shown(reason)}" if isinstance(reason, (OSError, ValueError)) else _kind(reason)
+        raise error(f"{shown(path)} cannot be read: {what}") from reason
+
+
+def _kind(reason: Exception) -> str:
+    if isinstance(reason, KeyError):
+        return f"{shown(reason)} is missing"
+    if isinstance(reason, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(reason, MemoryError):
+        return "it asks for more memory than there is"
+    text = shown(reason)
+    return f"{type(reason).__name__}: {text}" if text else type(reason).__name__
+
+
+def inside(root: Path, name: str) -> Path:
+    """The path of a name that a file gives, which must be a plain name: nothing outside of the directory."""
+    if not name or name in (".", "..") or any(mark in name for mark in ("/", "\\", "\0", ":")):
+        raise CheckpointError(f"{shown(root)} names {shown(name)!r}, which is not a plain name of a file in it")
+    return root / name
+
+
+def check_own(path: Path, root: Path) -> None:
+    """Refuse to write where anything from `root` (not included) down to `path` is a symbolic link."""
+    for part in (path, *path.parents):
+        if part == root:
+            return
+        if part.is_symlink():
+            raise _is_link(part)
+
+
+WRITING = {
+    "wb": os.O_WRONLY | os.O_CREAT | os.O_EXCL,
+    "ab": os.O_WRONLY | os.O_CREAT | os.O_APPEND,
+    "a+b": os.O_RDWR | os.O_CREAT | os.O_APPEND,
+}
+
+
+def open_to_write(path: Path, mode: str) -> IO[bytes]:
+    """Open a file of ours, unbuffered ("wb" makes it anew, "ab" and "a+b" append); a symbolic link is refused."""
+    if mode == "wb":
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()  # what a killed process left, or a link: removed, not followed
+    try:
+        handle = os.open(path, WRITING[mode] | NOFOLLOW | getattr(os, "O_BINARY", 0), 0o666)
+    except OSError as reason:
+        if path.is_symlink():
+            raise _is_link(path) from None
+        raise reason
+    return open(handle, mode, buffering=0)
+
+
+def _is_link(path: Path) -> RateError:
+    return CheckpointError(f"{shown(path)} is a symbolic link; nothing is written through it: remove it")
+
+
+def write_atomically(path: Path, content: bytes | str, sync: bool = True) -> None:
+    """Write a file beside its place and move it there; `sync`: so that it survives a power cut."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    payload = content.encode() if isinstance(content, str) else content
+    try:
+        with open_to_write(temporary, "wb") as file:
+            write_all(file, payload)
+            if sync:
+                os.fsync(file.fileno())
+        os.replace(temporary, path)  # a link in its place is replaced, not followed
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    if sync:
+        _sync_directory(path.parent)
+
+
+def write_all(file: IO[bytes], content: bytes) -> None:
+    """Without a buffer a write may be short, and the next one says why."""
+    left = memoryview(content)
+    while left:
+        left = left[file.write(left) :]
+
+
+def _sync_directory(path: Path) -> None:
+    """A move lasts when its directory is on disk; only POSIX lets a directory be opened for that."""
+    if os.name != "posix":
+        return
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def disk_message(path: Path, reason: OSError, doing: str = "write") -> str:
+    """One line for what a disk can refuse, with what to do."""
+    if reason.errno in FULL:
+        advice = "the disk is full; free some space or choose another directory"
+    elif reason.errno in FORBIDDEN:
+        advice = "permission denied; choose another directory or change its permissions"
+    else:
+        advice = f"{reason.strerror or reason}; choose another directory"
+    return f"cannot {doing} {path}: {advice}"
+
+
+def write_json(path: Path, value: Any, sync: bool = True) -> None:
+    write_atomically(path, json.dumps(value, indent=2, allow_nan=False) + "\n", sync)
+
+
+def read_json(path: Path, error: type[RateError] = CheckpointError) -> Any:
+    """The content of a JSON file; a file that is missing or damaged is the user's to know of."""
+    with reading(path, error):
+        return json.loads(path.read_text(encoding="utf-8"))
