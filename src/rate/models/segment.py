@@ -75,6 +75,22 @@ class SegmentState:
     stream: Stream | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Carried:
+    """What one segment hands to the next."""
+
+    memory: Tensor
+    cell: Tensor
+    cache: tuple[Tensor, ...]
+
+
+class Carry(nn.Module):
+    """The place where a segment hands over to the next: nothing happens here unless a hook changes or watches it."""
+
+    def forward(self, carried: Carried) -> Carried:
+        return carried
+
+
 class SegmentPolicy(SequencePolicy[SegmentState]):
     """A transformer over one segment at a time that reads from and writes to a small memory."""
 
@@ -92,6 +108,7 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         # Differs from the paper: independent rows. Tokens that start alike are served alike and stay alike.
         self.memory = nn.Parameter(torch.randn(slots.memory, transformer.width))
         self.valve = valve
+        self.carry = Carry()
 
     def resegment(self, steps: int) -> None:
         """Cut into segments of so many steps from now on; the weights serve any."""
@@ -124,20 +141,22 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
     def _advance(self, state: SegmentState, written: Tensor, inputs: list[Tensor], full: Tensor) -> SegmentState:
         """Carry memory and cache over; rows that end inside the segment keep theirs, as they do while acting."""
         rows = full[:, None, None]
-        kept, cell = self._valve(state, written)
-        memory, cell = torch.where(rows, kept, state.memory), torch.where(rows, cell, state.cell)
-        cache = tuple(
-            torch.where(rows, torch.cat([old, new.detach()], 1)[:, -self.slots.cache :], old)
+        newest = (
+            torch.cat([old, new.detach()], 1)[:, -self.slots.cache :]
             for old, new in zip(state.cache, inputs, strict=False)
         )
+        carried = self._carried(state, written, tuple(newest))
+        memory, cell = torch.where(rows, carried.memory, state.memory), torch.where(rows, carried.cell, state.cell)
+        cache = tuple(torch.where(rows, new, old) for new, old in zip(carried.cache, state.cache, strict=True))
         return replace(state, memory=memory, cell=cell, cache=cache, cached=self._cached_next(state))
 
-    def _valve(self, state: SegmentState, written: Tensor) -> tuple[Tensor, Tensor]:
+    def _carried(self, state: SegmentState, written: Tensor, cache: tuple[Tensor, ...]) -> Carried:
         kept, cell = self.valve(state.memory, written, state.cell)
         # Differs from the paper: noise between segments, in training only, so that small errors are learnt away.
         if self.training and self.memory_noise:
             kept = kept + self.memory_noise * torch.randn_like(kept)
-        return kept, cell
+        carried: Carried = self.carry(Carried(memory=kept, cell=cell, cache=cache))
+        return carried
 
     def _cached_next(self, state: SegmentState) -> int:
         return min(self.slots.cache, state.cached + self.slots.segment)
@@ -176,10 +195,11 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         slots = self.slots
         last = torch.cat([self._last_action(x)[:, None], state.memory], 1)
         hidden = self.transformer.extend(last, slots.write - 1, slots.cache - state.cached, buffers)
-        for rows in buffers.hidden:
-            rows[:, : slots.cache] = rows[:, slots.segment :].clone()
-        memory, cell = self._valve(state, hidden[:, 1:])
-        state = replace(state, memory=memory, cell=cell, cached=self._cached_next(state))
+        newest = tuple(rows[:, slots.segment :].clone() for rows in buffers.hidden)
+        carried = self._carried(state, hidden[:, 1:], newest)
+        for rows, cached in zip(buffers.hidden, carried.cache, strict=True):
+            rows[:, : slots.cache] = cached
+        state = replace(state, memory=carried.memory, cell=carried.cell, cached=self._cached_next(state))
         if state.cached:
             self.transformer.load_cache(slots.cache, slots.cache - state.cached, buffers)
         return state

@@ -5,6 +5,7 @@ Training and acting call the same halves, so a key made in one is the key made i
 
 from __future__ import annotations
 
+import math
 from typing import TypeAlias
 
 import torch
@@ -70,10 +71,18 @@ class Attention(nn.Module):
         query = query.transpose(1, 2).reshape(batch, self.kv_heads, length * self.share, self.head_width)
         return query, turned[:, :, self.heads :].transpose(1, 2)
 
-    def attend(self, query: Tensor, key_value: Tensor, bias: Tensor) -> Tensor:
+    def forward(self, query: Tensor, key_value: Tensor, bias: Tensor) -> Tensor:
         """Mix the values of all slots that `bias` (L x share, slots) leaves visible: (B, L, heads x width)."""
         dropout = self.dropout if self.training else 0.0
         key, value = key_value[:, : self.kv_heads], key_value[:, self.kv_heads :]
         mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=dropout)
         batch, groups, rows, width = mixed.shape
         return mixed.view(batch, groups, rows // self.share, self.share * width).transpose(1, 2).flatten(2)
+
+    def weights(self, query: Tensor, key_value: Tensor, bias: Tensor) -> Tensor:
+        """What `forward` weighs the values with, (B, heads, L, slots); fused attention does not give it."""
+        key = key_value[:, : self.kv_heads]
+        scores = query @ key.transpose(-1, -2) / math.sqrt(self.head_width) + bias
+        batch, groups, rows, slots = scores.shape
+        by_head = scores.softmax(-1).view(batch, groups, rows // self.share, self.share, slots).transpose(2, 3)
+        return by_head.reshape(batch, self.heads, rows // self.share, slots)

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeAlias, cast
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +15,9 @@ from torch import Tensor, nn
 
 from rate.nn.attention import Attention, Rotary, Rows
 from rate.nn.gate import Gate
+
+Keys: TypeAlias = Callable[[Tensor], Tensor]
+"""New keys and values (B, 2 x kv_heads, L, head width) -> all those that are looked at."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +52,21 @@ class Layer(nn.Module):
                 nn.LayerNorm(width), nn.Linear(width, inner), nn.GELU(), nn.Linear(inner, width), self.dropout
             )
 
+    def forward(self, x: Tensor, rows: Rows, bias: Tensor, keys: Keys | None = None, queries: int = 0) -> Tensor:
+        """Run tokens (B, L, D) in the slots of the rows; with `queries`, only that many of the last are asked for.
+
+        `keys` takes the new keys and values and gives all that the tokens look at; None: the new ones.
+        """
+        query, key_value = self.project(x, rows)
+        if queries:
+            x, query = x[:, -queries:], query[:, :, -queries * self.attention.share :]
+        return self.mix(x, query, key_value if keys is None else keys(key_value), bias)
+
     def project(self, x: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
         return self.attention.project(self.norm(x), rows)
 
     def mix(self, x: Tensor, query: Tensor, key_value: Tensor, bias: Tensor) -> Tensor:
-        mixed = self.attention.attend(query, key_value, bias)
+        mixed = self.attention(query, key_value, bias)
         if self.training:
             x = x + self.dropout(self.attention.out(mixed))
         else:  # the same in one kernel: acting is a chain of small ones
@@ -70,7 +83,7 @@ class GatedLayer(Layer):
         self.feed_forward_gate = Gate(config.width, resets="old") if config.feed_forward else None
 
     def mix(self, x: Tensor, query: Tensor, key_value: Tensor, bias: Tensor) -> Tensor:
-        mixed = self.attention.attend(query, key_value, bias)
+        mixed = self.attention(query, key_value, bias)
         x = self.attention_gate(x, F.relu(self.dropout(self.attention.out(mixed))))
         if self.feed_forward is None or self.feed_forward_gate is None:
             return x
@@ -132,12 +145,9 @@ class Transformer(nn.Module):
         inputs: list[Tensor] = []
         for index, layer in enumerate(self._layers()):
             inputs.append(x)
-            query, key_value = layer.project(x, rows)
+            past = [layer.project(cache[index], past_rows)[1]] if cached else []
             # A copy: as a view it would keep queries alive that backward does not need.
-            key_values = [key_value]
-            if cached:
-                key_values = [layer.project(cache[index], past_rows)[1], key_value]
-            x = layer.mix(x, query, torch.cat(key_values, 2), bias)
+            x = layer(x, rows, bias, lambda new, past=past: torch.cat([*past, new], 2))
         return self.norm(x), inputs
 
     def last(self, x: Tensor) -> Tensor:
@@ -146,10 +156,8 @@ class Transformer(nn.Module):
         bias, rows = self._bias(0, 0, length), self.rotary(0, length)
         *below, top = self._layers()
         for layer in below:
-            query, key_value = layer.project(x, rows)
-            x = layer.mix(x, query, key_value, bias)
-        query, key_value = top.project(x, rows)
-        normed: Tensor = self.norm(top.mix(x[:, -1:], query[:, :, -share:], key_value, bias[-share:]))
+            x = layer(x, rows, bias)
+        normed: Tensor = self.norm(top(x, rows, bias[-share:], queries=1))
         return normed[:, 0]
 
     def buffers_for(self, batch: int, *, keep_hidden: bool) -> SlotBuffers:
@@ -166,10 +174,12 @@ class Transformer(nn.Module):
         for index, layer in enumerate(self._layers()):
             if buffers.hidden:
                 buffers.hidden[index][:, start:stop] = x
-            query, key_value = layer.project(x, rows)
-            stored = buffers.key_values[index]
-            stored[:, :, start:stop] = key_value
-            x = layer.mix(x, query, stored[:, :, first:stop], bias)
+
+            def keys(new: Tensor, stored: Tensor = buffers.key_values[index]) -> Tensor:
+                stored[:, :, start:stop] = new
+                return stored[:, :, first:stop]
+
+            x = layer(x, rows, bias, keys)
         normed: Tensor = self.norm(x)
         return normed
 

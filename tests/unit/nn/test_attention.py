@@ -80,7 +80,7 @@ def test_attention_is_multi_head_attention(heads: int, kv_heads: int) -> None:
     layer, rotary = make(heads, kv_heads, dropout=0.0)
     x = torch.randn(3, 7, 12)
     bias = torch.zeros(7, 7).masked_fill(torch.rand(7, 7).fill_diagonal_(0) > 0.6, float("-inf"))
-    mixed = layer.attend(*layer.project(x, rotary(5, 7)), bias.repeat_interleave(heads // kv_heads, 0))
+    mixed = layer(*layer.project(x, rotary(5, 7)), bias.repeat_interleave(heads // kv_heads, 0))
     torch.testing.assert_close(mixed, plain_attention(layer, x, 5, bias), rtol=1e-5, atol=1e-5)
 
 
@@ -90,7 +90,7 @@ def test_attention_dropout_acts_in_training_only(kv_heads: int) -> None:
     x = torch.randn(2, 6, 12)
 
     def run() -> Tensor:
-        return layer.attend(*layer.project(x, rotary(0, 6)), torch.zeros(6 * 4 // kv_heads, 6))
+        return layer(*layer.project(x, rotary(0, 6)), torch.zeros(6 * 4 // kv_heads, 6))
 
     assert not torch.equal(run(), run())
     layer.eval()
@@ -140,3 +140,14 @@ def test_what_lies_before_the_first_slot_is_not_read() -> None:
     with torch.no_grad():
         assert torch.equal(model.extend(x, 5, 5, clean), model.extend(x, 5, 5, dirty))
         assert not torch.equal(model.extend(x, 5, 4, clean), model.extend(x, 5, 4, dirty))
+
+
+@pytest.mark.parametrize(("heads", "kv_heads"), [(1, 1), (4, 2), (4, 4)])
+def test_weights_are_those_that_the_values_are_mixed_with(heads: int, kv_heads: int) -> None:
+    layer, rotary = make(heads, kv_heads, dropout=0.0)
+    bias = torch.zeros(7, 7).masked_fill(torch.ones(7, 7).triu(1) > 0, float("-inf"))
+    given = (*layer.project(torch.randn(3, 7, 12), rotary(5, 7)), bias.repeat_interleave(heads // kv_heads, 0))
+    weights = layer.weights(*given)
+    assert weights.shape == (3, heads, 7, 7) and not weights.triu(1).any()
+    value = given[1][:, kv_heads:].repeat_interleave(heads // kv_heads, 1)  # (B, heads, slots, width)
+    torch.testing.assert_close(layer(*given), (weights @ value).transpose(1, 2).flatten(2), rtol=1e-5, atol=1e-5)
