@@ -41,7 +41,7 @@ ONLY = {
     "envs": LOW,
     "data": {*LOW, "envs.spec"},
     "objectives": {*LOW, "models", "nn"},
-    "evaluation": {*LOW, "models", "envs.spec", "data.windows", "data.spaces"},
+    "evaluation": {*LOW, "models", "envs.spec", "envs.batch", "data.windows", "data.spaces"},
     "training": {*LOW, "models", "objectives", "data.windows", "data.spaces"},
     "reports": {"errors", "files", "types", "serial", "evaluation.statistics"},
 }

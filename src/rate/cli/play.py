@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,10 +23,12 @@ from rate.envs.demonstrate import PLAYER_STREAM
 from rate.envs.own import find_env
 from rate.envs.spec import EnvSpec, EvalCase, Player
 from rate.errors import ConfigError
-from rate.evaluation.episode import Begin, Frame, by_actor, by_chance, describe, make_to_watch
+from rate.evaluation.episode import Begin, Frame, by_chance, describe, make_to_watch
 from rate.evaluation.episode import play as play_episode
 from rate.evaluation.evaluator import cases_of, limited, target_of
+from rate.evaluation.rollout import acting
 from rate.experiment import Run
+from rate.models.actor import Actor
 from rate.reports.film import Slide, check_film, half_blocks, write_film
 
 FPS = 4
@@ -41,8 +44,9 @@ class Cast:
     spec: EnvSpec
     case: EvalCase
     who: str
-    begin: Begin
-    observe: Callable[[float], None] | None = None
+    plays: Actor | Begin
+    oracle: str = ""
+    """The fact that the actor is given."""
 
 
 def play(
@@ -76,9 +80,10 @@ def play(
     made = make_to_watch(cast.spec, cast.case.kwargs, _modes(out, json))
     if run is None and cast.spec.player is None:
         note(f"{cast.spec.name} has no expert that plays; actions are random")
-    told = Told(play_episode(made, cast.begin, seed, steps, cast.observe))
+    told = Told(play_episode(made, cast.plays, seed, steps, cast.oracle))
     try:
-        _show(told, out, json, made.metadata.get("render_fps") or FPS)
+        with acting(cast.plays.policy, seed) if isinstance(cast.plays, Actor) else nullcontext():
+            _show(told, out, json, made.metadata.get("render_fps") or FPS)
     finally:
         made.close()
     _say_result(cast, told.last, seed, out, json)
@@ -94,14 +99,14 @@ def _expert(name: str | None, text: str, seed: int) -> Cast:
     of_case = inspect.signature(spec.case).parameters
     case = _case(spec, [part for part in parts if not _only_of_expert(spec, part.partition("=")[0], of_case)])
     if spec.player is None:
-        return Cast(spec=spec, case=case, who="random actions", begin=by_chance(seed))
+        return Cast(spec=spec, case=case, who="random actions", plays=by_chance(seed))
     options = {**spec.expert_defaults, **{key: value for key, value in given.items() if key in spec.expert_defaults}}
     player = partial(spec.player, **options)
 
-    def begin(env: gym.Env[Any, Any], info: Mapping[str, Any]) -> Player:
+    def begin(env: gym.Env[Any, Any]) -> Player:
         return player(env, np.random.default_rng([seed, PLAYER_STREAM]))  # as when data is collected
 
-    return Cast(spec=spec, case=case, who="the expert", begin=begin)
+    return Cast(spec=spec, case=case, who="the expert", plays=begin)
 
 
 def _only_of_expert(spec: EnvSpec, name: str, of_case: Iterable[str]) -> bool:
@@ -117,8 +122,8 @@ def _trained(name: str | None, path: Path, text: str, seed: int, target_return: 
     _check_spaces(run, spec, case)
     asked = config.eval if target_return is None else replace(config.eval, target_return=target_return)
     actor = run.actor(target_of(case, asked))
-    begin = by_actor(actor, seed, config.data.oracle)
-    return Cast(spec=spec, case=case, who=f"{config.model.name} of {path}", begin=begin, observe=actor.observe)
+    who = f"{config.model.name} of {path}"
+    return Cast(spec=spec, case=case, who=who, plays=actor, oracle=config.data.oracle)
 
 
 def _case(spec: EnvSpec, parts: list[str]) -> EvalCase:

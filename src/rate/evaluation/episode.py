@@ -1,6 +1,6 @@
 """One episode, frame by frame, to look at: who plays it, and what is seen of it.
 
-Scores come from the batched `rollout`; the episode of a seed is the same there.
+It is a batch of one, run as all are; the episode of a seed is the same in any batch.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
-import torch
+from numpy.typing import ArrayLike, NDArray
 
+from rate.envs.batch import SerialBatch
 from rate.envs.spec import EnvSpec, Player
 from rate.errors import ConfigError
+from rate.evaluation.rollout import lock_steps
 from rate.models.actor import Actor
-from rate.types import Array, Tree
+from rate.types import Array, Tree, tree_map
 
-Begin: TypeAlias = Callable[[gym.Env[Any, Any], Mapping[str, Any]], Player]
-"""Who plays: (environment that was reset, what `reset` told) -> the player of this episode."""
+Begin: TypeAlias = Callable[[gym.Env[Any, Any]], Player]
+"""Who plays: an environment that was reset -> the player of this episode."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,49 +55,48 @@ def make_to_watch(spec: EnvSpec, kwargs: Mapping[str, Any], modes: Sequence[str]
     return seeing
 
 
-def play(
-    env: gym.Env[Any, Any],
-    begin: Begin,
-    seed: int,
-    max_steps: int,
-    observe: Callable[[float], None] | None = None,
-) -> Iterator[Frame]:
-    """The frames of one episode, which ends by itself or after `max_steps`; `observe` is told each reward."""
+class Solo:
+    """The agent of a batch of one episode, which a player plays."""
+
+    def __init__(self, env: gym.Env[Any, Any], begin: Begin) -> None:
+        self.env, self.begin = env, begin
+
+    def reset(self, *, oracle: ArrayLike | None = None, episodes: ArrayLike | None = None) -> None:
+        self.player, self.previous = self.begin(self.env), None
+
+    def act(self, observation: Tree) -> Any:
+        self.previous = self.player(only(observation), self.previous)
+        return [self.previous]
+
+    def observe(self, reward: ArrayLike) -> None:
+        """A player sees observations and its own actions alone."""
+
+    def keep(self, rows: NDArray[np.int64]) -> None:
+        """There is one row, and it goes on."""
+
+
+def play(env: gym.Env[Any, Any], who: Actor | Begin, seed: int, max_steps: int, oracle: str = "") -> Iterator[Frame]:
+    """The frames of one episode, which ends by itself or after `max_steps`; an actor is given the fact `oracle`."""
     if max_steps < 1:
         raise ConfigError(f"an episode of {max_steps} steps cannot be played; it must be at least 1")
-    observation, info = env.reset(seed=seed)
-    player = begin(env, info)
-    yield Frame(picture=picture_of(env, observation))
-    action, total = None, 0.0
-    for step in range(1, max_steps + 1):
-        action = player(observation, action)
-        observation, reward, terminated, truncated, _ = env.step(action)
-        total += float(reward)
-        if observe is not None:
-            observe(float(reward))
-        picture = picture_of(env, observation)
-        yield Frame(step=step, action=action, reward=float(reward), episode_return=total, picture=picture)
-        if terminated or truncated:
-            return
+    agent = who if isinstance(who, Actor) else Solo(env, who)
+    batch, total = SerialBatch(lambda: env, [oracle] if oracle else ()), 0.0
+    for at in lock_steps(agent, batch, np.array([seed]), max_steps, oracle):
+        action, reward = None if at.action is None else at.action[0], float(at.reward[0])
+        total += reward
+        picture = picture_of(env, only(at.observation))
+        yield Frame(step=at.number, action=action, reward=reward, episode_return=total, picture=picture)
 
 
-def by_actor(actor: Actor, seed: int, oracle: str = "") -> Begin:
-    """A trained policy plays, and is told the fact `oracle` where it was trained with one."""
-
-    def begin(env: gym.Env[Any, Any], info: Mapping[str, Any]) -> Player:
-        if oracle and oracle not in info:
-            raise ConfigError(f"the environment's reset does not tell {oracle!r}, which the policy is to be told")
-        torch.manual_seed(seed)  # for policies that sample
-        actor.reset(oracle=info[oracle] if oracle else None)
-        return lambda observation, previous: actor.act(observation)
-
-    return begin
+def only(batch: Tree) -> Tree:
+    """The observation of a batch of one."""
+    return tree_map(lambda leaf: leaf[0], batch)
 
 
 def by_chance(seed: int) -> Begin:
     """Every action is drawn at random."""
 
-    def begin(env: gym.Env[Any, Any], info: Mapping[str, Any]) -> Player:
+    def begin(env: gym.Env[Any, Any]) -> Player:
         env.action_space.seed(seed)
         return lambda observation, previous: env.action_space.sample()
 

@@ -10,16 +10,16 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 
 from rate.data.spaces import same_form
 from rate.data.windows import parse_options
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import ConfigError
-from rate.evaluation.rollout import rollout
+from rate.evaluation.rollout import Episodes, Watch, acting, rollout
 from rate.evaluation.statistics import Interval, mean_sem, wilson_interval
 from rate.models.actor import Actor
 from rate.models.policy import SequencePolicy
@@ -131,27 +131,10 @@ class Evaluator:
     def run(
         self, policy: SequencePolicy[Any], case: EvalCase, *, checkpoint: str, step: int, on_step: OnStep | None = None
     ) -> CaseResult:
-        """Evaluate one case. The random state of the caller is left as it was."""
-        config, began = self.config, time.perf_counter()
-        case = limited(case, config)
-        target = target_of(case, config)
-        was_training = policy.training
-        actor = Actor(policy, target_return=target, return_scale=self.return_scale, sample=config.sample)
-        seeds = episode_seeds(self.purpose, config.seed, config.episodes)
-        chunks = [seeds[at : at + config.batch] for at in range(0, len(seeds), config.batch)]
-        env = self.spec.make_batch(**case.kwargs)
-        check_fit(case, env.spaces, policy.spaces)
-        steps, results = 0, []
-        tell = partial(on_step, case) if on_step else None
-        gpus = [policy.device] if policy.device.type == "cuda" else []
-        with torch.random.fork_rng(devices=gpus):
-            torch.manual_seed(config.seed)
-            for chunk in chunks:
-                results.append(rollout(actor, env, chunk, case.max_steps, tell, self.oracle))
-                steps += int(results[-1].lengths.max())
-        env.close()
-        policy.train(was_training)
-        mark = uuid.uuid4().hex[:12]
+        """Evaluate one case."""
+        began, case = time.perf_counter(), limited(case, self.config)
+        batches = self.play(policy, case, watch=_counting(on_step, case))
+        mark, target = uuid.uuid4().hex[:12], target_of(case, self.config)
         records = [
             EpisodeRecord(
                 case=case.name,
@@ -165,9 +148,35 @@ class Evaluator:
                 step=step,
                 tags=case.tags,
             )
-            for chunk, result in zip(chunks, results, strict=True)
-            for seed, total, length in zip(chunk, result.returns, result.lengths, strict=True)
+            for seeds, found in batches
+            for seed, total, length in zip(seeds, found.returns, found.lengths, strict=True)
         ]
-        seconds = time.perf_counter() - began
-        cut = sum(result.cut for result in results)
-        return CaseResult(case=case, records=records, seconds=seconds, env_steps=steps, batch=len(chunks[0]), cut=cut)
+        return CaseResult(
+            case=case,
+            records=records,
+            seconds=time.perf_counter() - began,
+            env_steps=sum(int(found.lengths.max()) for _, found in batches),
+            batch=len(batches[0][0]),
+            cut=sum(found.cut for _, found in batches),
+        )
+
+    def play(
+        self, policy: SequencePolicy[Any], case: EvalCase, watch: Watch | None = None
+    ) -> list[tuple[NDArray[np.int64], Episodes]]:
+        """The seeds and episodes of a case, batch by batch; mode and random state of the caller stay as they were."""
+        config, case = self.config, limited(case, self.config)
+        target = target_of(case, config)
+        seeds = episode_seeds(self.purpose, config.seed, config.episodes)
+        batches = [seeds[at : at + config.batch] for at in range(0, len(seeds), config.batch)]
+        env = self.spec.make_batch(**case.kwargs)
+        try:
+            check_fit(case, env.spaces, policy.spaces)
+            with acting(policy, config.seed):
+                actor = Actor(policy, target_return=target, return_scale=self.return_scale, sample=config.sample)
+                return [(part, rollout(actor, env, part, case.max_steps, watch, self.oracle)) for part in batches]
+        finally:
+            env.close()
+
+
+def _counting(on_step: OnStep | None, case: EvalCase) -> Watch | None:
+    return None if on_step is None else lambda at: on_step(case, at.number)

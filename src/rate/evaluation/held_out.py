@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from rate.data.windows import Windows
+from rate.evaluation.rollout import acting
 from rate.models.policy import SequencePolicy, unroll
 from rate.types import Segment, to_tensor
 
@@ -42,16 +43,14 @@ class HeldOut:
 @torch.no_grad()
 def action_error(policy: SequencePolicy[Any], windows: Windows, batch_size: int) -> HeldOut:
     """Measure every window once; the state of the policy (training or not) is left as it was."""
-    was_training = policy.training
-    policy.eval()
     sums = torch.zeros(len(windows), 4, dtype=torch.float64)
     episode = -1
-    for window in windows.fixed(batch_size):
-        # Windows of one episode follow each other, the first of them at step 0.
-        rows = episode + (window.timestep[:, 0] == 0).long().cumsum(0)
-        episode = int(rows[-1])
-        sums.index_add_(0, rows, _sums(policy, to_tensor(window, policy.device)).double().cpu())
-    policy.train(was_training)
+    with acting(policy, seed=0):
+        for window in windows.fixed(batch_size):
+            # Windows of one episode follow each other, the first of them at step 0.
+            rows = episode + (window.timestep[:, 0] == 0).long().cumsum(0)
+            episode = int(rows[-1])
+            sums.index_add_(0, rows, _sums(policy, to_tensor(window, policy.device)).double().cpu())
     continuous = isinstance(policy.spaces.action, gym.spaces.Box)
     each = {int(id): _means(row, continuous) for id, row in zip(windows.ids, sums, strict=True)}
     return HeldOut(total=_means(sums.sum(0), continuous), episodes=each)

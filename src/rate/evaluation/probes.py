@@ -10,24 +10,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import ConfigError
-from rate.evaluation.evaluator import EvalConfig, OnStep, limited, target_of
-from rate.evaluation.rollout import rollout
+from rate.evaluation.evaluator import EvalConfig, Evaluator, OnStep
+from rate.evaluation.rollout import LockStep
 from rate.evaluation.statistics import Floats, Interval
-from rate.models.actor import Actor
 from rate.models.policy import SequencePolicy
 from rate.models.segment import SegmentPolicy
-from rate.seeding import Purpose, episode_seeds
 
 Measures: TypeAlias = dict[str, Floats]
 """Of one update, by name: a number for each episode."""
@@ -99,32 +94,24 @@ def probe_memory(
 ) -> Preservation:
     """Run the episodes that an evaluation would run, and measure every update of memory in them."""
     segments = check_has_memory(policy)
-    slots, was_training = segments.slots, policy.training
-    case, target = limited(case, config), target_of(case, config)
-    seeds = episode_seeds(Purpose.REPORT, config.seed, config.episodes)
-    env = spec.make_batch(**case.kwargs)
-    tell = partial(on_step, case) if on_step else None
+    memory, steps = segments.slots.memory, segments.slots.steps
+    evaluator = Evaluator(spec=spec, config=config, return_scale=return_scale, oracle=oracle)
     updates: dict[int, list[Measures]] = defaultdict(list)
-    with torch.random.fork_rng(devices=[policy.device] if policy.device.type == "cuda" else []):
-        torch.manual_seed(config.seed)
-        for at in range(0, len(seeds), config.batch):
-            chunk = seeds[at : at + config.batch]
-            actor = FollowedActor(policy, target_return=target, return_scale=return_scale, sample=config.sample)
-            actor.episodes = np.arange(len(chunk))
-            with listening(segments, actor) as heard:
-                lengths = rollout(actor, env, chunk, case.max_steps, tell, oracle).lengths
-            for number, (episodes, measures) in enumerate(heard, start=1):
-                # Update n is made before step n K is taken; a batch holds finished episodes for a while.
-                lasting = lengths[episodes] > number * slots.steps
-                updates[number].append({name: values[lasting] for name, values in measures.items()})
-    env.close()
-    policy.train(was_training)
+    with listening(segments) as heard:
+
+        def watch(at: LockStep) -> None:
+            for measures in heard:
+                # Update n is made before step n K + 1 is taken; a batch holds finished episodes for a while.
+                updates[(at.number - 1) // steps].append({name: values[at.alive] for name, values in measures.items()})
+            heard.clear()
+            if on_step is not None:
+                on_step(case, at.number)
+
+        evaluator.play(policy, case, watch)
     if not updates:
-        raise ConfigError(
-            f"no episode of {case.name} is longer than a segment of {slots.steps} steps; take a longer one"
-        )
-    found = tuple(summarise(number, parts, slots.memory) for number, parts in updates.items())
-    return Preservation(case=case.name, episodes=len(seeds), memory_tokens=slots.memory, updates=found)
+        raise ConfigError(f"no episode of {case.name} is longer than a segment of {steps} steps; take a longer one")
+    found = tuple(summarise(number, parts, memory) for number, parts in updates.items())
+    return Preservation(case=case.name, episodes=config.episodes, memory_tokens=memory, updates=found)
 
 
 def check_has_memory(policy: SequencePolicy[Any]) -> SegmentPolicy:
@@ -134,25 +121,15 @@ def check_has_memory(policy: SequencePolicy[Any]) -> SegmentPolicy:
     raise ConfigError("this model carries no memory embeddings from segment to segment; probe a run of rate or rmt")
 
 
-class FollowedActor(Actor):
-    """An actor that knows which episode each of its rows is."""
-
-    episodes: NDArray[np.int64]
-
-    def keep(self, rows: NDArray[np.int64]) -> None:
-        super().keep(rows)
-        self.episodes = self.episodes[rows]
-
-
 @contextmanager
-def listening(policy: SegmentPolicy, actor: FollowedActor) -> Iterator[list[tuple[NDArray[np.int64], Measures]]]:
-    """The list that every call of the valve is added to: which episodes were in it, and what was measured."""
-    heard: list[tuple[NDArray[np.int64], Measures]] = []
+def listening(policy: SegmentPolicy) -> Iterator[list[Measures]]:
+    """The list that what is measured of every call of the valve is added to."""
+    heard: list[Measures] = []
     valve = policy.valve
 
     def hear(_: nn.Module, given: tuple[Tensor, Tensor, Tensor], kept: tuple[Tensor, Tensor]) -> None:
         incoming, written, _cell = given
-        heard.append((actor.episodes, measure(incoming, kept[0], valve.candidates(incoming, written))))
+        heard.append(measure(incoming, kept[0], valve.candidates(incoming, written)))
 
     handle = valve.register_forward_hook(hear)
     try:

@@ -18,6 +18,7 @@ import torch
 from rate.data.windows import returns_to_go
 from rate.envs.spec import CollectRequest, EnvSpec, EvalCase, spaces_of
 from rate.errors import DataError
+from rate.evaluation.rollout import acting
 from rate.models.policy import SequencePolicy
 from rate.seeding import Purpose
 from rate.types import Array, Inputs, Trajectory, Tree, to_tensor, tree_map
@@ -71,19 +72,17 @@ def recall(
     actions = torch.as_tensor(np.stack([episode.actions for episode in episodes]), device=policy.device)
     told = np.stack([episode.infos[oracle][0] for episode in episodes]) if oracle else None
     seen, return_to_go, fact = to_tensor((_stacked(episodes), returns, told), policy.device)
-    was_training = policy.training
-    policy.eval()
     state = policy.initial_state(len(episodes))
-    for t in range(actions.shape[1]):
-        x = Inputs(
-            observation=tree_map(lambda leaf, at=t: leaf[:, at], seen),
-            previous_action=actions[:, t - 1] if t else None,
-            return_to_go=return_to_go[:, t],
-            timestep=t,
-            oracle=fact,
-        )
-        output, state = policy.step(x, state)
-    policy.train(was_training)
+    with acting(policy, seed=0):
+        for t in range(actions.shape[1]):
+            x = Inputs(
+                observation=tree_map(lambda leaf, at=t: leaf[:, at], seen),
+                previous_action=actions[:, t - 1] if t else None,
+                return_to_go=return_to_go[:, t],
+                timestep=t,
+                oracle=fact,
+            )
+            output, state = policy.step(x, state)
     likely = policy.head.log_prob(output.prediction, actions[:, -1]).exp().cpu().numpy()
     return Recall(by_cue=_means(likely, [episode.infos[cue][0] for episode in episodes]))
 

@@ -24,6 +24,8 @@ class Cohort:
     """Rows of the batch that are at the same step of their episodes."""
 
     rows: Tensor
+    episodes: Tensor
+    """What tells the episodes apart: their seeds, or numbers where those are not known."""
     state: Any
     previous_action: Tensor | None = None
     timestep: int = 0
@@ -31,7 +33,8 @@ class Cohort:
     def take(self, keep: Tensor) -> Cohort:
         """The cohort of the rows at these places."""
         state, previous = tree_map(lambda leaf: leaf[keep], (self.state, self.previous_action))
-        return replace(self, rows=self.rows[keep], state=state, previous_action=previous)
+        rows, episodes = self.rows[keep], self.episodes[keep.cpu()]
+        return replace(self, rows=rows, episodes=episodes, state=state, previous_action=previous)
 
 
 class Actor:
@@ -51,7 +54,11 @@ class Actor:
         self.policy = policy.eval()
         self.target_return, self.return_scale, self.sample = target_return, return_scale, sample
         self._shapes = _leaf_shapes(policy.spaces.observation)
+        self.cohort: Cohort | None = None
+        """The rows that are being run: what a hook on the policy sees belongs to them."""
         self._cohorts: list[Cohort] = []
+        self._episodes: Tensor | None = None
+        self._begun = 0
         self._return_to_go = torch.zeros(0)
         self._oracle: Tree = None
         self._single = False
@@ -62,7 +69,7 @@ class Actor:
         batch = self._batched(observation)
         actions: list[Tensor] = []
         for cohort in self._cohorts:
-            whole = len(self._cohorts) == 1
+            self.cohort, whole = cohort, len(self._cohorts) == 1
             told = (batch, self._return_to_go, self._oracle)
             observation, return_to_go, oracle = told if whole else tree_map(lambda leaf, at=cohort.rows: leaf[at], told)
             x = Inputs(
@@ -97,8 +104,16 @@ class Actor:
             raise ConfigError(f"rewards of shape {received.shape} were given to an actor of {size}; give one for each")
         return torch.as_tensor(received.reshape(-1), device=self.policy.device)
 
-    def reset(self, rows: ArrayLike | None = None, *, oracle: ArrayLike | None = None) -> None:
+    def reset(
+        self,
+        rows: ArrayLike | None = None,
+        *,
+        oracle: ArrayLike | None = None,
+        episodes: ArrayLike | None = None,
+    ) -> None:
         """Begin new episodes: all, or the given rows of the batch (indices or a boolean mask).
+
+        `episodes` are numbers that tell the episodes of a whole batch apart, such as their seeds.
 
         `oracle` is, for a policy that is told one, the privileged fact of each row of the batch, or of each of `rows`.
 
@@ -108,6 +123,7 @@ class Actor:
         told = self._told(oracle)
         if rows is None or not self._cohorts:
             self._cohorts, self._oracle = [], told
+            self._episodes = None if episodes is None else torch.as_tensor(np.asarray(episodes))
             return
         size = len(self._return_to_go)
         try:
@@ -130,7 +146,9 @@ class Actor:
         if len(new):
             self._drop(keep)
             self._return_to_go[new] = self.target_return / self.return_scale
-            self._cohorts.append(Cohort(new, self.policy.initial_state(len(new))))
+            numbers = torch.arange(self._begun, self._begun + len(new))
+            self._begun += len(new)
+            self._cohorts.append(Cohort(new, numbers, self.policy.initial_state(len(new))))
 
     def _told(self, oracle: ArrayLike | None) -> Tensor | None:
         """The privileged facts as a batch, a copy; a policy is told one if and only if it was trained with one."""
@@ -204,7 +222,9 @@ class Actor:
             raise ConfigError(f"this policy is told a fact of each of {size} episodes first: reset(oracle=...)")
         self._single = single
         self._return_to_go = torch.full((size,), self.target_return / self.return_scale, device=device)
-        self._cohorts = [Cohort(torch.arange(size, device=device), self.policy.initial_state(size))]
+        numbers = torch.arange(size) if self._episodes is None else self._episodes
+        self._begun = size
+        self._cohorts = [Cohort(torch.arange(size, device=device), numbers, self.policy.initial_state(size))]
 
 
 def _leaf_shapes(space: gym.Space[Any]) -> list[tuple[int, ...]]:

@@ -12,7 +12,7 @@ import pytest
 from rate.envs import ENVS
 from rate.envs.spec import EnvSpec
 from rate.errors import ConfigError
-from rate.evaluation.episode import by_actor, by_chance, describe, make_to_watch, play
+from rate.evaluation.episode import by_chance, describe, make_to_watch, play
 from rate.evaluation.rollout import rollout
 from rate.models import RateConfig
 from rate.models.actor import Actor
@@ -41,7 +41,7 @@ def silent() -> EnvSpec:
 
 def test_frames_tell_step_action_reward_and_return() -> None:
     env = make_to_watch(TMAZE, {"length": 5}, ("rgb_array", "ansi"))
-    frames = list(play(env, lambda env, info: TMAZE.player(env, np.random.default_rng(0)), 0, 100))  # type: ignore[misc]
+    frames = list(play(env, lambda env: TMAZE.player(env, np.random.default_rng(0)), 0, 100))  # type: ignore[misc]
     assert [frame.step for frame in frames] == [0, 1, 2, 3, 4]
     assert [frame.action for frame in frames] == [None, 0, 0, 0, 1]
     assert [frame.reward for frame in frames] == [0, 0, 0, 0, 1] and frames[-1].episode_return == 1
@@ -54,7 +54,7 @@ def test_an_actor_plays_as_it_does_in_a_batch() -> None:
     actor = Actor(RateConfig(segment_len=3, width=16, layers=1).build(spaces), target_return=1.0)
     for seed in (4, 5):
         batch = rollout(actor, TMAZE.make_batch(length=9), np.array([seed]), 9)
-        last = list(play(env, by_actor(actor, seed), seed, 9, actor.observe))[-1]
+        last = list(play(env, actor, seed, 9))[-1]
         assert (last.step, last.episode_return) == (batch.lengths[0], batch.returns[0])
 
 
@@ -83,4 +83,4 @@ def test_an_oracle_that_is_not_told_is_refused() -> None:
     spaces = Spaces(observation=env.observation_space, action=env.action_space)
     actor = Actor(RateConfig(segment_len=3, width=16, layers=1).build(spaces), target_return=1.0)
     with pytest.raises(ConfigError, match="does not tell 'clue'"):
-        list(play(env, by_actor(actor, 0, "clue"), 0, 1))
+        list(play(env, actor, 0, 1, "clue"))

@@ -111,7 +111,8 @@ def test_max_steps_cuts() -> None:
 
 def test_on_step_counts_lock_steps() -> None:
     seen: list[int] = []
-    rollout(Actor(policy_for(COUNTDOWN), target_return=1.0), COUNTDOWN.make_batch(), np.array([2, 9]), 40, seen.append)
+    actor = Actor(policy_for(COUNTDOWN), target_return=1.0)
+    rollout(actor, COUNTDOWN.make_batch(), np.array([2, 9]), 40, lambda at: seen.append(at.number))
     assert seen == list(range(1, 11))
 
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -16,7 +17,9 @@ from torch import Tensor
 from rate.envs import ENVS
 from rate.envs.spec import spaces_of
 from rate.evaluation.evaluator import EvalConfig, Evaluator
+from rate.evaluation.rollout import LockStep, acting, rollout
 from rate.models import SequencePolicy
+from rate.models.actor import Actor
 from rate.types import Inputs, Output, Segment, tree_leaves
 
 CASES = {"aar": {"length": 12}, "tmaze": {"length": 6}, "popgym/RepeatPrevious-Easy": {}}
@@ -72,3 +75,30 @@ def test_records_are_what_they_were(env: str, sample: bool) -> None:
     found = records(env, sample)
     assert [length for _, _, length in found] == lengths
     assert digest(found) == whole
+
+
+def test_the_mode_and_the_random_state_of_the_caller_stay() -> None:
+    policy = Arithmetic("aar").train()
+    torch.manual_seed(5)
+    before = torch.random.get_rng_state()
+    with pytest.raises(ZeroDivisionError), acting(policy, seed=1):
+        assert not policy.training
+        torch.rand(3)
+        raise ZeroDivisionError
+    assert policy.training and torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_who_watches_sees_every_step_of_every_episode() -> None:
+    spec, seen = ENVS.get("aar"), np.zeros(9)
+    env, seeds = spec.make_batch(length=12), np.arange(9)
+    actor = Actor(Arithmetic("aar"), target_return=1.0)
+    lengths = np.zeros(9, int)
+
+    def watch(at: LockStep) -> None:
+        assert actor.cohort is not None and actor.cohort.episodes.tolist() == seeds[at.rows].tolist()
+        seen[at.rows[at.alive]] += at.reward[at.alive]
+        lengths[at.rows] = np.where(at.alive, at.number, lengths[at.rows])
+
+    found = rollout(actor, env, seeds, 15, watch)
+    assert seen.tolist() == found.returns.tolist() and lengths.tolist() == found.lengths.tolist()
+    assert len(set(lengths.tolist())) > 1
