@@ -23,7 +23,7 @@ Player: TypeAlias = Callable[[Tree, Any], Any]
 
 @dataclass(frozen=True, kw_only=True)
 class BatchStep:
-    """What a batch of environments answers to a batch of actions. Rows of finished episodes hold anything."""
+    """What a batch of environments answers to a batch of actions. Rows of finished episodes hold anything finite."""
 
     observation: Tree
     reward: Array

@@ -23,6 +23,7 @@ from rate.evaluation.rollout import Episodes, Watch, acting, rollout
 from rate.evaluation.statistics import Interval, mean_sem, wilson_interval
 from rate.models.actor import Actor
 from rate.models.policy import SequencePolicy
+from rate.models.values import check_number
 from rate.registry import check_names
 from rate.seeding import Purpose, episode_seeds
 from rate.types import EpisodeRecord, Spaces
@@ -54,6 +55,8 @@ class EvalConfig:
             raise ConfigError(f"eval.batch is {self.batch}; it must be at least 1")
         if self.max_steps is not None and self.max_steps < 1:
             raise ConfigError(f"eval.max_steps is {self.max_steps}; it must be at least 1, or None")
+        if self.target_return is not None:
+            check_number("eval.target_return", self.target_return)
 
 
 @dataclass(frozen=True, kw_only=True)

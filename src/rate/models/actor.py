@@ -16,7 +16,8 @@ from torch import Tensor
 
 from rate.errors import ConfigError
 from rate.models.policy import SequencePolicy
-from rate.types import Array, Inputs, Tree, tree_leaves, tree_map
+from rate.models.values import check_actions, check_number, check_positive, is_finite, numbers, to_float32
+from rate.types import Array, Inputs, Output, Tree, tree_leaves, tree_map
 
 
 @dataclass
@@ -51,8 +52,13 @@ class Actor:
         return_scale: float = 1.0,
         sample: bool = False,
     ) -> None:
+        if not isinstance(policy, SequencePolicy):
+            raise ConfigError(f"an actor needs a policy, not {policy!r}; a run has one: run.policy, or run.actor()")
         self.policy = policy.eval()
-        self.target_return, self.return_scale, self.sample = target_return, return_scale, sample
+        self.target_return = check_number("target_return", target_return)
+        self.return_scale = check_positive("return_scale", return_scale)
+        check_number("target_return / return_scale", self.target_return / self.return_scale)
+        self.sample = sample
         self._shapes = _leaf_shapes(policy.spaces.observation)
         self.cohort: Cohort | None = None
         """The rows that are being run: what a hook on the policy sees belongs to them."""
@@ -79,27 +85,37 @@ class Actor:
                 timestep=cohort.timestep,
                 oracle=oracle,
             )
-            output, cohort.state = self.policy.step(x, cohort.state)
+            output, cohort.state = self._step(x, cohort.state)
             cohort.timestep += 1
             cohort.previous_action = self.policy.head.act(output.prediction, self.sample)
             actions.append(cohort.previous_action)
         action = self.policy.head.to_env(self._in_row_order(actions))
         return action[0] if self._single else action
 
+    def _step(self, x: Inputs, state: Any) -> tuple[Output, Any]:
+        try:
+            return self.policy.step(x, state)
+        except IndexError:  # a class without a row in a table; to look before each step would cost more
+            space = self.policy.spaces.observation
+            raise ConfigError(f"the observation holds a class that is not in the space {space}") from None
+
     @torch.inference_mode()
     def observe(self, reward: ArrayLike, action: ArrayLike | None = None) -> None:
         """The reward that followed; `action` where another action than the advised one was taken."""
-        self._return_to_go = self._return_to_go - self._rewards(reward) / self.return_scale
+        left = self._return_to_go - self._rewards(reward) / self.return_scale
         if action is not None:
-            taken = torch.as_tensor(np.asarray(action), device=self.policy.device)
+            batch = () if self._single else (len(self._return_to_go),)
+            checked = check_actions(self.policy.spaces.action, action, batch)
+            taken = torch.as_tensor(checked, device=self.policy.device)
             taken = taken[None] if self._single else taken
             for cohort in self._cohorts:
                 if cohort.previous_action is not None:
                     cohort.previous_action = taken[cohort.rows]
+        self._return_to_go = left
 
     def _rewards(self, reward: ArrayLike) -> Tensor:
         """One reward per row; a number will do where there is one row."""
-        received, size = np.asarray(reward, np.float32), len(self._return_to_go)
+        received, size = numbers("rewards", reward), len(self._return_to_go)
         if received.shape != (size,) and not received.size == size == 1:
             raise ConfigError(f"rewards of shape {received.shape} were given to an actor of {size}; give one for each")
         return torch.as_tensor(received.reshape(-1), device=self.policy.device)
@@ -242,4 +258,7 @@ def _as_arrays(observation: Tree, space: gym.Space[Any]) -> Tree:
     if isinstance(space, gym.spaces.Tuple):
         return tuple(_as_arrays(part, inner) for part, inner in zip(observation, space.spaces, strict=True))
     array: Array = np.asarray(observation)
-    return array.astype(np.float32) if array.dtype == np.float64 else array
+    array = to_float32(array) if array.dtype == np.float64 else array
+    if not is_finite(array):
+        raise ConfigError("the observation holds a value that is not finite")
+    return array

@@ -154,7 +154,19 @@ def load_weights(module: nn.Module, weights: Mapping[str, Tensor], where: Path |
     odd = sorted(set(own) ^ set(weights)) or sorted(name for name in own if own[name].shape != weights[name].shape)
     if odd:
         raise CheckpointError(f"{where} is of another architecture: it does not fit in {odd[0]!r}")
+    for name, tensor in weights.items():
+        if tensor.dtype != own[name].dtype:
+            raise CheckpointError(f"{where} holds {name!r} as {tensor.dtype}; it must be {own[name].dtype}")
+    bad = not_finite(weights)
+    if bad is not None:
+        raise CheckpointError(f"{where} holds {bad!r} with values that are not finite; use another checkpoint")
     module.load_state_dict(dict(weights))
+
+
+def not_finite(tensors: Mapping[str, Tensor]) -> str | None:
+    """The name of the first tensor that holds a value which is not finite."""
+    bad = (name for name, value in tensors.items() if value.is_floating_point() and not value.isfinite().all())
+    return next(bad, None)
 
 
 def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -9,8 +9,11 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import numpy as np
+
 from rate.errors import ConfigError
 
+LEAST, LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 Schedule = Literal["cosine", "linear", "constant"]
 Precision = Literal["auto", "float32", "bfloat16"]
 
@@ -94,13 +97,14 @@ class TrainConfig:
 
     def _check_optimizer(self) -> None:
         """Comparisons are written so that nan fails them."""
-        if not 0 < self.learning_rate < math.inf:
-            raise self._error("learning_rate", "be positive and finite")
         for field in ("weight_decay", "clip", "final_learning_rate"):
             if not 0 <= getattr(self, field) < math.inf:
                 raise self._error(field, "be finite and not negative")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise self._error("betas", "be two numbers of at least 0 and below 1")
+        largest = LARGEST * (1 - self.betas[0])  # the first step is divided by it
+        if not LEAST <= self.learning_rate <= largest:
+            raise self._error("learning_rate", "be positive and finite, and float32 must be able to hold it")
 
     def _error(self, field: str, rule: str) -> ConfigError:
         return ConfigError(f"train.{field} is {getattr(self, field)}; it must {rule}")

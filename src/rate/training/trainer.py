@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from rate.data.windows import Windows
 from rate.errors import DivergedError
-from rate.models.policy import SequencePolicy
+from rate.models.policy import SequencePolicy, unroll
 from rate.objectives.objective import Loss, Objective
 from rate.training.checkpoint import (
     Checkpoint,
     load_checkpoint,
     load_optimizer,
     load_weights,
+    not_finite,
     optimizer_tensors,
     prefixed,
     resolve_checkpoint,
@@ -39,6 +40,9 @@ from rate.types import to_tensor
 
 Evaluate = Callable[[SequencePolicy[Any], int], Mapping[str, float]]
 OnStep = Callable[[int, Mapping[str, float]], None]
+
+PROBED = 8
+"""Windows on which weights must act before they are kept."""
 
 
 @dataclass
@@ -100,6 +104,8 @@ class Trainer:
         """Train to the last step, to the end of patience, or to an interrupt (which saves and raises)."""
         log, self._clock = MetricLog(self.run), time.perf_counter()
         with log, StopOnSignal() as stop:
+            if self.saved is None:
+                self.save(best=False)  # so that there is a good one, whatever comes
             while not self.progress.is_over(self.config):
                 began = time.perf_counter()
                 metrics = self._update()
@@ -145,10 +151,27 @@ class Trainer:
     def _guard(self, loss: float, norm: float) -> None:
         if math.isfinite(loss) and math.isfinite(norm):
             return
-        raise DivergedError(
-            f"the loss is {loss} and the gradient norm {norm} at step {self.progress.step}; the last good checkpoint "
-            f"is kept in {self.run.checkpoints}; try a lower train.learning-rate or a smaller train.clip"
-        )
+        raise self._diverged(f"the loss is {loss} and the gradient norm {norm}")
+
+    def _diverged(self, what: str) -> DivergedError:
+        at = f"{what} at step {self.progress.step}"
+        if self.saved is None:
+            return DivergedError(f"{at}, before any training; look for values that are too large: rate data check DATA")
+        kept = f"the last good checkpoint, of step {self.saved}, is kept in {self.run.checkpoints}"
+        return DivergedError(f"{at}; {kept}; try a lower train.learning-rate or a smaller train.clip")
+
+    @torch.no_grad()
+    def _check_good(self, weights: Mapping[str, Tensor]) -> None:
+        """Refuse to keep weights that are not finite, or that act on data with something that is not."""
+        bad = not_finite(weights)
+        if bad is not None:
+            raise self._diverged(f"the weights are not finite (first in {bad})")
+        was_training = self.policy.training
+        window = to_tensor(self.train.batch(0, PROBED), self.device)
+        prediction = unroll(self.policy.eval(), window).prediction
+        self.policy.train(was_training)
+        if not prediction.float().square().isfinite().all():  # a squared error must be finite too
+            raise self._diverged("the weights are too large to act with")
 
     def _after_step(self, metrics: dict[str, float], log: MetricLog) -> None:
         step, config = self.progress.step, self.config
@@ -204,6 +227,7 @@ class Trainer:
         if self.device.type == "cuda":
             training["random.cuda"] = torch.cuda.get_rng_state(self.device)
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in self.policy.state_dict().items()}
+        self._check_good(weights)
         self._count_time()
         checkpoint = Checkpoint(
             weights=weights,
