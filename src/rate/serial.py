@@ -15,6 +15,8 @@ from rate.errors import CheckpointError
 
 T = TypeVar("T")
 Resolve = Callable[[str], type[Any]]
+ABSENT = "absent"
+"""In the metadata of a field: its value in what was stored before the field was there, if that is not the default."""
 
 
 def to_dict(value: Any) -> Any:
@@ -42,7 +44,8 @@ def from_dict(cls: type[T], data: Any, resolve: Resolve) -> T:
     unknown = sorted(set(data) - known - {"type"})
     if unknown:
         raise CheckpointError(f"{tag} has no field {unknown[0]!r}; the configuration is of another version of rate")
-    values = {name: _value(hints[name], data[name], resolve) for name in known if name in data}
+    values = {item.name: item.metadata[ABSENT] for item in fields(actual) if ABSENT in item.metadata}
+    values |= {name: _value(hints[name], data[name], resolve) for name in known if name in data}
     return typing.cast(T, actual(**values))
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from rate.errors import ConfigError
 from rate.models import MODELS, ModelConfig, RateConfig, SequencePolicy, unroll
+from rate.nn.encoders import EncoderConfig
 from rate.nn.tokens import Tokens
 from rate.types import Segment, Spaces, Tree, tree_leaves, tree_map
 
@@ -55,6 +56,11 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "lsdt-timesteps": ("lsdt", {"context": K, "timesteps": K + 1}),
 }
 
+ENCODED: dict[str, tuple[str, dict[str, Any]]] = {
+    "rate-deep": ("rate", {"cache_tokens": 7, "encoder": EncoderConfig(name="image-deep", channels=(4, 8))}),
+}
+"""With an encoder that is not the default."""
+
 SPACES: dict[str, Spaces] = {
     "vector": Spaces(observation=gs.Box(-1, 1, (4,)), action=gs.Discrete(3)),
     "tree": Spaces(
@@ -68,11 +74,19 @@ SPACES: dict[str, Spaces] = {
     "control": Spaces(observation=gs.MultiDiscrete([3, 4]), action=gs.Box(-1, 1, (2,))),
     "image": Spaces(observation=gs.Box(0, 255, (3, 36, 36), np.uint8), action=gs.Discrete(3)),
 }
+IMAGES: dict[str, Spaces] = {
+    "grid": Spaces(observation=gs.Box(0, 255, (7, 7, 3), np.uint8), action=gs.Discrete(3)),
+    "floats": Spaces(observation=gs.Box(0, 1, (3, 16, 16)), action=gs.Box(-1, 1, (2,))),
+    "frames": Spaces(
+        observation=gs.Dict(eye=gs.Box(0, 255, (2, 40, 36, 3), np.uint8), card=gs.Discrete(3)), action=gs.Discrete(3)
+    ),
+}
+"""Three sizes, channels first and last."""
 
 
 def config_of(variant: str) -> ModelConfig:
     """The preset, made small in the fields that its configuration has."""
-    name, changes = VARIANTS[variant]
+    name, changes = {**VARIANTS, **ENCODED}[variant]
     preset = MODELS.get(name)(WINDOW)
     known = {item.name for item in fields(preset)}
     wanted = {**{key: SMALL[key] for key in SMALL if key in known}, **FIXED.get(name, {}), **changes}
@@ -111,12 +125,14 @@ CASES = [
     (variant, space) for variant in VARIANTS for space in SPACES if variant in MODELS or space in ("vector", "tree")
 ]
 """Every model with every space; variants of the mechanism with two of them."""
+CASES += [("rate-deep", space) for space in IMAGES]
+CASES += [("rate", "grid"), ("dt", "floats"), ("bc-lstm", "frames")]
 
 
 @pytest.fixture(params=CASES, ids="-".join)
 def policy(request: pytest.FixtureRequest) -> Policy:
     variant, space = request.param
-    return build(config_of(variant), SPACES[space])
+    return build(config_of(variant), {**SPACES, **IMAGES}[space])
 
 
 @pytest.fixture

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rate.cli.train import read_arguments
 from rate.config import RunConfig, config_from_json, config_to_json, differences, edit
 from rate.errors import CheckpointError, ConfigError, RateError, UnknownNameError
+from rate.nn.encoders import EARLIER, EncoderConfig
 from rate.recipes import RECIPES, recipe
 
 
@@ -182,3 +185,25 @@ def test_edit_of_an_unknown_field(config: RunConfig) -> None:
     for changes in ({"trian.steps": 1}, {"train": {"stepz": 1}}, {"train.stepz": 1}):
         with pytest.raises(UnknownNameError):
             edit(config, changes)
+
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+PUBLISHED = [path for name in ("aar", "minigrid-memory") for path in (BENCHMARKS / name).glob("*/*/config.json")]
+
+
+def test_published_configurations_are_those_of_before() -> None:
+    """What was stored before a model named its encoder is read as it was trained."""
+    assert PUBLISHED
+    for path in PUBLISHED:
+        stored = json.loads(path.read_text())
+        assert "encoder" not in stored["model"]
+        config = config_from_json(stored, path)
+        assert config.model.encoder == EARLIER == recipe(config.recipe).model.encoder
+
+
+def test_the_encoder_is_edited_like_any_part(config: RunConfig) -> None:
+    changed = edit(config, {"model.encoder": {"name": "image-deep", "channels": [16, 32]}})
+    assert changed.model.encoder == EncoderConfig(name="image-deep", channels=(16, 32), scale="sum")
+    assert config_from_json(json.loads(json.dumps(config_to_json(changed))), "here") == changed
+    words = ["tmaze/rate", "--model.encoder.channels", "16", "32", "--model.encoder.name", "image-deep"]
+    assert read_arguments(words).config == changed

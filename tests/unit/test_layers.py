@@ -15,7 +15,7 @@ ROOT = Path(rate.__file__).parent
 LAYERS = [
     {"errors"},
     {"files"},
-    {"registry", "types", "seeding", "serial"},
+    {"registry", "types", "seeding", "serial", "images"},
     {"nn"},
     {"models"},
     {"envs"},
@@ -34,7 +34,7 @@ LAYERS = [
 ]
 """From low to high."""
 
-LOW = {"errors", "files", "registry", "types", "seeding", "serial"}
+LOW = {"errors", "files", "registry", "types", "seeding", "serial", "images"}
 ONLY = {
     "nn": LOW,
     "models": {*LOW, "nn"},

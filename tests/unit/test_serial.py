@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rate.errors import CheckpointError, ConfigError
-from rate.serial import from_dict, to_dict
+from rate.serial import ABSENT, from_dict, to_dict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,7 @@ class Picture:
     title: str | None = None
     limit: float | None = None
     inner: Circle = field(default_factory=Circle)
+    frame: Circle = field(default_factory=Circle, metadata={ABSENT: Circle(radius=0.0)})
 
 
 CLASSES = {"Circle": Circle, "Shape": Shape}
@@ -65,7 +66,13 @@ def test_no_limit_stays_none() -> None:
 
 
 def test_a_missing_field_takes_its_default() -> None:
-    assert from_dict(Picture, {"shape": {}}, resolve) == Picture(shape=Shape())
+    assert from_dict(Picture, {"shape": {}}, resolve) == Picture(shape=Shape(), frame=Circle(radius=0.0))
+
+
+def test_a_field_may_have_meant_something_else_before_it_was_there() -> None:
+    assert Picture(shape=Shape()).frame == Circle()
+    assert from_dict(Picture, {"shape": {}, "frame": {}}, resolve).frame == Circle()
+    assert from_dict(Picture, {"shape": {}}, resolve).frame == Circle(radius=0.0)
 
 
 def test_a_whole_number_for_a_float() -> None:

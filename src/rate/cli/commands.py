@@ -29,6 +29,7 @@ from rate.evaluation.evaluator import CaseResult
 from rate.evaluation.held_out import HeldOut
 from rate.experiment import Run, collect_once, collect_to, data_root
 from rate.models import MODELS
+from rate.nn.encoders import ENCODERS
 from rate.nn.memory import VALVES
 from rate.objectives import OBJECTIVES
 from rate.recipes import RECIPES, SUITES
@@ -41,6 +42,7 @@ KINDS: dict[str, Any] = {
     "recipes": RECIPES,
     "suites": SUITES,
     "valves": VALVES,
+    "encoders": ENCODERS,
     "objectives": OBJECTIVES,
 }
 
@@ -50,11 +52,13 @@ def print_json(value: Any) -> None:
 
 
 def list_names(
-    kind: tyro.conf.Positional[Literal["all", "envs", "models", "recipes", "suites", "valves", "objectives"]] = "all",
+    kind: tyro.conf.Positional[
+        Literal["all", "envs", "models", "recipes", "suites", "valves", "encoders", "objectives"]
+    ] = "all",
     *,
     json: bool = False,
 ) -> None:
-    """List what there is: environments, models, recipes, suites, valves, objectives.
+    """List what there is: environments, models, recipes, suites, valves, encoders, objectives.
 
     Args:
         kind: What to list.

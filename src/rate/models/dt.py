@@ -51,6 +51,7 @@ class DtConfig(DecoderConfig):
             partial(CausalTransformer, self.transformer()),
             dropout=self.dropout,
             timesteps=self.timesteps,
+            encoder=self.encoder,
             oracle=spaces.oracle if self.oracle else None,
         )
 

@@ -64,7 +64,15 @@ class LsdtConfig(ModelConfig):
             kernel_dropout=self.kernel_dropout,
         )
         make = partial(Lsdt, sizes)
-        return WindowPolicy(spaces, self.width, self.context, make, dropout=self.dropout, timesteps=self.timesteps)
+        return WindowPolicy(
+            spaces,
+            self.width,
+            self.context,
+            make,
+            dropout=self.dropout,
+            timesteps=self.timesteps,
+            encoder=self.encoder,
+        )
 
 
 @MODELS.register("lsdt")

@@ -57,7 +57,8 @@ class MambaConfig(ModelConfig):
         backbone = Mamba(
             self.width, layers=self.layers, mixer=mixer, feed_forward=self.feed_forward, dropout=self.dropout
         )
-        policy = RecurrentPolicy(spaces, Tokens(spaces, self.width, self.dropout), backbone, separate=True)
+        tokens = Tokens(spaces, self.width, self.dropout, encoder=self.encoder)
+        policy = RecurrentPolicy(spaces, tokens, backbone, separate=True)
         return policy.apply(reference_initialise) if self.reference_init else policy
 
 

@@ -37,7 +37,14 @@ class MlpConfig(ModelConfig):
         check_choice(self, "head", HeadKind)
 
     def build(self, spaces: Spaces) -> RecurrentPolicy:
-        tokens = Tokens(spaces, self.width, self.dropout, returns=self.return_to_go, actions=self.previous_action)
+        tokens = Tokens(
+            spaces,
+            self.width,
+            self.dropout,
+            returns=self.return_to_go,
+            actions=self.previous_action,
+            encoder=self.encoder,
+        )
         backbone = Mlp(self.width, (self.hidden,) * self.layers, self.dropout)
         return RecurrentPolicy(spaces, tokens, backbone, separate=False, head=self.head)
 

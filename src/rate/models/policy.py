@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar, get_args
 
@@ -17,8 +17,10 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from rate.errors import ConfigError
+from rate.nn.encoders import EARLIER, EncoderConfig
 from rate.nn.heads import HeadKind, build_head
 from rate.registry import CONFIG_CLASSES, Registry
+from rate.serial import ABSENT
 from rate.types import Inputs, Output, Segment, Spaces, tree_map
 
 __all__ = [
@@ -105,6 +107,8 @@ class ModelConfig(ABC):
 
     name: str
     """The name under which the model is registered and reported."""
+    encoder: EncoderConfig = field(default_factory=EncoderConfig, metadata={ABSENT: EARLIER})
+    """How observations become tokens."""
 
     @abstractmethod
     def build(self, spaces: Spaces) -> SequencePolicy[Any]:
@@ -116,16 +120,16 @@ class ModelConfig(ABC):
 
 def check_sizes(config: ModelConfig, *fields: str, least: int = 1) -> None:
     """Refuse what is too small."""
-    for field in fields:
-        if getattr(config, field) < least:
-            raise ConfigError(f"model.{field} is {getattr(config, field)}; it must be at least {least}")
+    for name in fields:
+        if getattr(config, name) < least:
+            raise ConfigError(f"model.{name} is {getattr(config, name)}; it must be at least {least}")
 
 
 def check_share(config: ModelConfig, *fields: str) -> None:
     """Refuse what is no probability below 1."""
-    for field in fields:
-        if not 0 <= getattr(config, field) < 1:
-            raise ConfigError(f"model.{field} is {getattr(config, field)}; it must be at least 0 and below 1")
+    for name in fields:
+        if not 0 <= getattr(config, name) < 1:
+            raise ConfigError(f"model.{name} is {getattr(config, name)}; it must be at least 0 and below 1")
 
 
 def check_heads(heads: int, kv_heads: int, head_width: int) -> None:

@@ -79,7 +79,8 @@ class RateConfig(DecoderConfig):
         )
         slots = Slots(cache=self.cache_tokens, memory=self.memory_tokens, steps=self.segment_len)
         transformer = self.transformer(gated=self.gated)
-        return SegmentPolicy(spaces, slots, transformer, VALVES.get(self.valve)(valve), self.memory_noise)
+        keep = VALVES.get(self.valve)(valve)
+        return SegmentPolicy(spaces, slots, transformer, keep, self.memory_noise, self.encoder)
 
 
 def divisor_below(window: int, wanted: int) -> int:

@@ -46,7 +46,14 @@ class RnnConfig(ModelConfig):
         check_choice(self, "head", HeadKind)
 
     def build(self, spaces: Spaces) -> RecurrentPolicy:
-        tokens = Tokens(spaces, self.width, self.dropout, returns=self.return_to_go, actions=self.previous_action)
+        tokens = Tokens(
+            spaces,
+            self.width,
+            self.dropout,
+            returns=self.return_to_go,
+            actions=self.previous_action,
+            encoder=self.encoder,
+        )
         backbone = Rnn(self.cell, self.width, self.hidden, self.layers, self.dropout, self.forget_bias)
         return RecurrentPolicy(spaces, tokens, backbone, separate=self.separate_tokens, head=self.head)
 

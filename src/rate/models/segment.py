@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from rate.models.policy import SequencePolicy
+from rate.nn.encoders import EncoderConfig
 from rate.nn.memory import Valve
 from rate.nn.tokens import Tokens
 from rate.nn.transformer import SlotBuffers, Transformer, TransformerConfig
@@ -97,13 +98,19 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
     context = None
 
     def __init__(
-        self, spaces: Spaces, slots: Slots, transformer: TransformerConfig, valve: Valve, memory_noise: float
+        self,
+        spaces: Spaces,
+        slots: Slots,
+        transformer: TransformerConfig,
+        valve: Valve,
+        memory_noise: float,
+        encoder: EncoderConfig | None = None,
     ) -> None:
         super().__init__(spaces, transformer.width)
         self.slots = slots
         self.segment_len = slots.steps
         self.memory_noise = memory_noise
-        self.tokens = Tokens(spaces, transformer.width, transformer.dropout)
+        self.tokens = Tokens(spaces, transformer.width, transformer.dropout, encoder=encoder)
         self.transformer = Transformer(transformer, slots.visible())
         # Differs from the paper: independent rows. Tokens that start alike are served alike and stay alike.
         self.memory = nn.Parameter(torch.randn(slots.memory, transformer.width))

@@ -16,7 +16,7 @@ from torch import Tensor
 from rate.errors import ConfigError
 from rate.models.policy import SequencePolicy
 from rate.nn.causal import Causal
-from rate.nn.encoders import build_encoder
+from rate.nn.encoders import EncoderConfig, build_encoder
 from rate.nn.tokens import Tokens
 from rate.types import Inputs, Output, Segment, Spaces, Tree, tree_map
 
@@ -49,11 +49,12 @@ class WindowPolicy(SequencePolicy[WindowState]):
         *,
         dropout: float,
         timesteps: int = 0,
+        encoder: EncoderConfig | None = None,
         oracle: gym.Space[Any] | None = None,
     ) -> None:
         super().__init__(spaces, width)
         self.context = context
-        self.tokens = Tokens(spaces, width, dropout, timesteps=timesteps)
+        self.tokens = Tokens(spaces, width, dropout, timesteps=timesteps, encoder=encoder)
         self.backbone = backbone(3 * context if oracle is None else 3 * context + 2)
         # Differs from the paper: the fact is encoded as an observation is; there, all components equal the bit.
         self.oracle = None if oracle is None else build_encoder(oracle, width)

@@ -1,10 +1,9 @@
-"""Encoders: a token of width D from an observation or an action, chosen by the Gymnasium space.
-
-All of them take any number of leading axes, so the same module serves a segment (B, T, ...) and a step (B, ...).
-"""
+"""Encoders chosen by the Gymnasium space: vectors, categories, trees of both; images have a module of their own."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -13,16 +12,33 @@ import torch
 from torch import Tensor, nn
 
 from rate.errors import ConfigError
+from rate.images import image_layout
+from rate.nn import image_encoders
+from rate.nn.encoder import EARLIER, ENCODERS, RULES, Encoder, EncoderConfig
 from rate.types import Tree
 
+__all__ = ["EARLIER", "ENCODERS", "Encoder", "EncoderConfig", "build_encoder", "image_encoders"]
 
-class VectorEncoder(nn.Module):
+NATURE_SIDE = 36
+"""Sides below this leave nothing after the paper's three convolutions."""
+MOST_INPUTS = 4096
+"""A flat layer over more numbers is built where it is asked for, not by default."""
+
+
+@ENCODERS.register("vector")
+class VectorEncoder(Encoder):
     """Box or MultiBinary of any shape, flattened, through one linear map (the paper's encoder for vectors)."""
 
-    def __init__(self, shape: tuple[int, ...], width: int, scale: float = 1.0) -> None:
-        super().__init__()
-        self.axes, self.scale = len(shape), scale
-        self.linear = nn.Linear(int(np.prod(shape)), width)
+    @staticmethod
+    def serves(space: gym.Space[Any]) -> bool:
+        return isinstance(space, (gym.spaces.Box, gym.spaces.MultiBinary))
+
+    def __init__(self, space: gym.spaces.Box | gym.spaces.MultiBinary, width: int, config: EncoderConfig) -> None:
+        super().__init__(space, width, config)
+        self.axes = len(space.shape)
+        bytes_of_pixels = isinstance(space, gym.spaces.Box) and space.dtype == np.uint8
+        self.scale = 255.0 if bytes_of_pixels else 1.0
+        self.linear = nn.Linear(math.prod(space.shape), width)
 
     def forward(self, x: Tensor) -> Tensor:
         lead = x.shape[: x.dim() - self.axes]
@@ -30,83 +46,85 @@ class VectorEncoder(nn.Module):
         return encoded
 
 
-class CategoryEncoder(nn.Module):
+@ENCODERS.register("category")
+class CategoryEncoder(Encoder):
     """Discrete and MultiDiscrete: the sum of one learned row per component."""
 
     offset: Tensor
 
-    def __init__(self, sizes: list[int], starts: Any, shape: tuple[int, ...], width: int) -> None:
-        super().__init__()
-        self.axes = len(shape)
-        first = np.concatenate([[0], np.cumsum(sizes)[:-1]]) - np.asarray(starts).flatten()
+    @staticmethod
+    def serves(space: gym.Space[Any]) -> bool:
+        return isinstance(space, (gym.spaces.Discrete, gym.spaces.MultiDiscrete))
+
+    def __init__(
+        self, space: gym.spaces.Discrete[Any] | gym.spaces.MultiDiscrete[Any], width: int, config: EncoderConfig
+    ) -> None:
+        super().__init__(space, width, config)
+        self.axes = len(space.shape or ())
+        sizes = [int(n) for n in np.ravel(space.n if isinstance(space, gym.spaces.Discrete) else space.nvec)]
+        first = np.concatenate([[0], np.cumsum(sizes)[:-1]]) - np.ravel(space.start)
         self.register_buffer("offset", torch.as_tensor(first), persistent=False)
         self.table = nn.Embedding(sum(sizes), width)
+        self.share = config.mean_of(len(sizes))
 
     def forward(self, x: Tensor) -> Tensor:
         lead = x.shape[: x.dim() - self.axes]
         rows: Tensor = self.table(x.reshape(*lead, -1).long() + self.offset)
-        return rows.sum(-2)
-
-
-class ImageEncoder(nn.Module):
-    """Box uint8 images: three convolutions (8/4, 4/2, 3/1), as in the paper's encoder table; pixels scaled to 0..1."""
-
-    def __init__(self, shape: tuple[int, ...], width: int) -> None:
-        super().__init__()
-        self.channels_last = shape[-1] < shape[0]
-        channels, *sides = (shape[-1], *shape[:2]) if self.channels_last else shape
-        self.convolutions = nn.Sequential(
-            nn.Conv2d(channels, 32, 8, 4), nn.ReLU(),
-            nn.Conv2d(32, 64, 4, 2), nn.ReLU(),
-            nn.Conv2d(64, 64, 3, 1), nn.ReLU(), nn.Flatten(),
-        )  # fmt: skip
-        with torch.no_grad():
-            features = self.convolutions(torch.zeros(1, channels, *sides)).shape[1]
-        self.linear = nn.Linear(features, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        lead = x.shape[:-3]
-        pixels = x.reshape(-1, *x.shape[-3:])
-        pixels = pixels.movedim(-1, 1) if self.channels_last else pixels
-        features = self.convolutions(pixels.to(self.linear.weight.dtype) / 255)
-        return torch.tanh(self.linear(features)).view(*lead, -1)
+        return _scaled(rows.sum(-2), self.share)
 
 
 class TreeEncoder(nn.Module):
     """Dict and Tuple: the sum of the encodings of the parts."""
 
-    def __init__(self, spaces: dict[str, gym.Space[Any]], keys: list[Any], width: int) -> None:
+    def __init__(self, parts: Mapping[Any, gym.Space[Any]], width: int, config: EncoderConfig) -> None:
         super().__init__()
-        self.keys = keys
-        self.parts = nn.ModuleList(build_encoder(space, width) for space in spaces.values())
+        self.keys = list(parts)
+        self.parts = nn.ModuleList(_build(space, width, config) for space in parts.values())
+        self.share = config.mean_of(len(parts))
 
     def forward(self, x: Tree) -> Tensor:
         encoded = [part(x[key]) for key, part in zip(self.keys, self.parts, strict=True)]
-        return torch.stack(encoded).sum(0)
+        return _scaled(torch.stack(encoded).sum(0), self.share)
 
 
-SMALLEST_IMAGE = 36
-"""Sides below this leave nothing after the three convolutions; such images are encoded as vectors."""
+def _scaled(x: Tensor, factor: float) -> Tensor:
+    return x if factor == 1.0 else x * factor
 
 
-def _is_image(space: gym.spaces.Box) -> bool:
-    sides = sorted(space.shape)[1:]
-    return len(space.shape) == 3 and space.dtype == np.uint8 and min(sides) >= SMALLEST_IMAGE
+def build_encoder(space: gym.Space[Any], width: int, config: EncoderConfig | None = None) -> nn.Module:
+    """The encoder of a space; ConfigError where the one that is named has nothing to do."""
+    config = config or EncoderConfig()
+    encoder = _build(space, width, config)
+    if config.name not in RULES and not any(isinstance(part, ENCODERS.get(config.name)) for part in encoder.modules()):
+        raise ConfigError(f"model.encoder.name is {config.name!r}, which serves no part of the observations {space}")
+    return encoder
 
 
-def build_encoder(space: gym.Space[Any], width: int) -> nn.Module:
-    """The encoder of a space."""
-    if isinstance(space, gym.spaces.Box):
-        scale = 255.0 if space.dtype == np.uint8 else 1.0  # pixels, as the image encoder scales them
-        return ImageEncoder(space.shape, width) if _is_image(space) else VectorEncoder(space.shape, width, scale)
-    if isinstance(space, gym.spaces.MultiBinary):
-        return VectorEncoder(space.shape, width)
-    if isinstance(space, gym.spaces.Discrete):
-        return CategoryEncoder([int(space.n)], space.start, (), width)
-    if isinstance(space, gym.spaces.MultiDiscrete):
-        return CategoryEncoder([int(n) for n in space.nvec.flatten()], space.start, space.shape, width)
+def _build(space: gym.Space[Any], width: int, config: EncoderConfig) -> nn.Module:
+    if config.name not in RULES and ENCODERS.get(config.name).serves(space):
+        return ENCODERS.get(config.name)(space, width, config)
     if isinstance(space, gym.spaces.Dict):
-        return TreeEncoder(dict(space.spaces), list(space.spaces), width)
+        return TreeEncoder(space.spaces, width, config)
     if isinstance(space, gym.spaces.Tuple):
-        return TreeEncoder({str(i): part for i, part in enumerate(space.spaces)}, list(range(len(space.spaces))), width)
+        return TreeEncoder(dict(enumerate(space.spaces)), width, config)
+    if CategoryEncoder.serves(space):
+        return ENCODERS.get("category")(space, width, config)
+    if VectorEncoder.serves(space):
+        return ENCODERS.get(_of_numbers(space, config))(space, width, config)
     raise ConfigError(f"observations of the space {space} are not supported")
+
+
+def _of_numbers(space: gym.Space[Any], config: EncoderConfig) -> str:
+    """The default for numbers: convolutions for images, a flat layer for vectors."""
+    layout, shape = image_layout(space), tuple(space.shape or ())
+    if config.name == "classic":
+        classic = len(shape) == 3 and space.dtype == np.uint8 and sorted(shape)[1] >= NATURE_SIDE
+        return "image" if classic else "vector"
+    if layout is not None:
+        return "image" if min(layout.size) >= NATURE_SIDE else "image-small"
+    if math.prod(shape) > MOST_INPUTS:
+        raise ConfigError(
+            f"observations of the shape {shape} are no image, and flat they are {math.prod(shape)} inputs; "
+            "reshape them to (channels, height, width), or set model.encoder.name vector if that is meant"
+        )
+    return "vector"

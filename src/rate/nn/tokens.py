@@ -5,10 +5,12 @@ All of it takes any number of leading axes, so the same module serves a segment 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
-from rate.nn.encoders import build_encoder
+from rate.nn.encoders import EncoderConfig, build_encoder
 from rate.types import Inputs, Segment, Spaces
 
 
@@ -27,11 +29,14 @@ class Tokens(nn.Module):
         returns: bool = True,
         actions: bool = True,
         timesteps: int = 0,
+        encoder: EncoderConfig | None = None,
     ) -> None:
         super().__init__()
         self.returns = nn.Linear(1, width) if returns else None
-        self.observation = build_encoder(spaces.observation, width)
-        self.actions = nn.Sequential(build_encoder(spaces.action, width), nn.Tanh()) if actions else None
+        encoder = encoder or EncoderConfig()
+        self.observation = build_encoder(spaces.observation, width, encoder)
+        taken = replace(encoder, name="classic")  # images are seen, not done
+        self.actions = nn.Sequential(build_encoder(spaces.action, width, taken), nn.Tanh()) if actions else None
         self.timesteps = nn.Embedding(timesteps, width) if timesteps else None
         self.dropout = nn.Dropout(dropout)
 

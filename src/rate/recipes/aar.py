@@ -15,6 +15,7 @@ from rate.config import EnvConfig, RunConfig, edit
 from rate.data.windows import DataConfig
 from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS
+from rate.nn.encoders import EARLIER
 from rate.recipes.recipe import RECIPES
 from rate.recipes.suite import SUITES, Suite, SuiteRun
 from rate.recipes.tmaze import KEEPING, MEMORY, SIZES
@@ -50,7 +51,7 @@ def aar(model: str) -> RunConfig:
     return RunConfig(
         recipe=f"aar/{model}",
         env=EnvConfig(name="aar"),
-        model=MODELS.get(model)(WINDOW, **FIELDS[model]),
+        model=MODELS.get(model)(WINDOW, **FIELDS[model], encoder=EARLIER),
         data=DataConfig(episodes=6000, options=(f"length={WINDOW}",)),
         train=TrainConfig(**{**TRAIN, **TRAINING.get(model, {})}),
         eval=EvalConfig(cases=CASES),

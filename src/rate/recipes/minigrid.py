@@ -16,6 +16,7 @@ from rate.config import EnvConfig, RunConfig, edit
 from rate.data.windows import DataConfig
 from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS
+from rate.nn.encoders import EARLIER
 from rate.recipes.recipe import RECIPES
 from rate.recipes.suite import SUITES, Suite, SuiteRun
 from rate.training.config import TrainConfig
@@ -58,7 +59,7 @@ def minigrid(model: str) -> RunConfig:
     return RunConfig(
         recipe=f"minigrid-memory/{model}",
         env=EnvConfig(name="minigrid-memory"),
-        model=MODELS.get(model)(WINDOW, **FIELDS[model]),
+        model=MODELS.get(model)(WINDOW, **FIELDS[model], encoder=EARLIER),
         data=DataConfig(episodes=5000, options=(f"size={SIZE}",)),
         train=TrainConfig(**{**TRAIN, **TRAINING.get(model, {})}),
         eval=EvalConfig(cases=tuple(f"size={size}" for size in SIZES)),

@@ -15,6 +15,7 @@ from rate.envs import ENVS
 from rate.envs.popgym import TASKS
 from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS
+from rate.nn.encoders import EARLIER
 from rate.recipes.recipe import RECIPES
 from rate.recipes.suite import SUITES, Suite, SuiteRun
 from rate.training.config import TrainConfig
@@ -49,7 +50,7 @@ def popgym(env: str, model: str) -> RunConfig:
     return RunConfig(
         recipe=f"{env}/{model}",
         env=EnvConfig(name=env),
-        model=MODELS.get(model)(window, **FIELDS[model]),
+        model=MODELS.get(model)(window, **FIELDS[model], encoder=EARLIER),
         data=DataConfig(episodes=1000),
         train=TrainConfig(window=window, steps=600, batch_size=32, learning_rate=3e-3),
         eval=EvalConfig(),

@@ -13,6 +13,7 @@ from rate.config import EnvConfig, RunConfig, edit
 from rate.data.windows import DataConfig
 from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS
+from rate.nn.encoders import EARLIER
 from rate.objectives import OBJECTIVES
 from rate.recipes.recipe import RECIPES
 from rate.recipes.suite import SUITES, Suite, SuiteRun
@@ -59,7 +60,7 @@ def tmaze(model: str, window: int = WINDOW) -> RunConfig:
     return RunConfig(
         recipe=f"tmaze/{model}",
         env=EnvConfig(name="tmaze"),
-        model=MODELS.get(model)(window, **FIELDS[model]),
+        model=MODELS.get(model)(window, **FIELDS[model], encoder=EARLIER),
         objective=OBJECTIVES.get(objective)(name=objective),
         data=DataConfig(episodes=6000, options=(f"length={window}",), oracle=ORACLE.get(model, "")),
         train=TrainConfig(window=window, learning_rate=1e-3),

@@ -105,7 +105,7 @@ def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(json.loads(capsys.readouterr().out)) == ["envs"]
 
 
-@pytest.mark.parametrize("kind", ["envs", "models", "suites", "valves", "objectives"])
+@pytest.mark.parametrize("kind", ["envs", "models", "suites", "valves", "encoders", "objectives"])
 def test_list_says_what_each_is(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", kind]) == 0
     told = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if not line.startswith(" "))

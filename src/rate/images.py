@@ -1,0 +1,97 @@
+"""Images among observation spaces: which axes are sides, which count channels or frames, how pixels reach 0..1.
+
+Encoders, augmentation and storage all ask here, so that they agree on what an image is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from torch import Tensor
+
+SMALLEST_SIDE = 5
+"""Fewer pixels than this along a side are a table, not an image."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageLayout:
+    """How the axes of one image are read."""
+
+    shape: tuple[int, ...]
+    """As the space has it."""
+    depth: tuple[int, ...]
+    """Axes that count channels or frames; all of them become channels."""
+    sides: tuple[int, int]
+    """Axes of height and width."""
+    low: float
+    high: float
+    """The values that stand for 0 and 1."""
+
+    @property
+    def channels(self) -> int:
+        return math.prod(self.shape[axis] for axis in self.depth)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width."""
+        return self.shape[self.sides[0]], self.shape[self.sides[1]]
+
+    def planes(self, x: Tensor) -> Tensor:
+        """(..., *shape) -> (N, channels, height, width), a view where that is possible; values as they are."""
+        flat = x.reshape(-1, *self.shape)
+        ordered = flat.permute(0, *(1 + axis for axis in (*self.depth, *self.sides)))
+        return ordered.reshape(len(flat), self.channels, *self.size)
+
+    def unit(self, pixels: Tensor) -> Tensor:
+        """Floating-point pixels scaled to 0..1."""
+        shifted = pixels - self.low if self.low else pixels
+        return shifted / (self.high - self.low) if self.high - self.low != 1 else shifted
+
+
+def image_layout(space: gym.Space[Any]) -> ImageLayout | None:
+    """The layout of a space of images; None where it is something else.
+
+    Three axes are an image, channels first or last. Four are a stack of frames, the frames first or last. Two are an
+    image of one channel where they hold bytes.
+    """
+    if not isinstance(space, (gym.spaces.Box, gym.spaces.MultiBinary)) or not 2 <= len(space.shape) <= 4:
+        return None
+    if len(space.shape) == 2 and space.dtype != np.uint8:
+        return None
+    depth = _depth(space.shape)
+    sides = tuple(axis for axis in range(len(space.shape)) if axis not in depth)
+    if min(space.shape[axis] for axis in sides) < SMALLEST_SIDE:
+        return None
+    low, high = _bounds(space)
+    return ImageLayout(shape=space.shape, depth=depth, sides=(sides[0], sides[1]), low=low, high=high)
+
+
+def _depth(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes that are not sides."""
+    if len(shape) == 2:
+        return ()
+    if len(shape) == 3:
+        return (2,) if _channels_last(shape) else (0,)
+    if max(shape[2:]) < min(shape[:2]):  # height, width, channels, frames
+        return (3, 2)
+    return (0, 3) if _channels_last(shape[1:]) else (0, 1)
+
+
+def _channels_last(shape: tuple[int, ...]) -> bool:
+    """Sides are mostly equal; where that decides nothing, channels are fewer than pixels."""
+    first, middle, last = shape
+    if (first == middle) != (middle == last):
+        return first == middle
+    return last < first
+
+
+def _bounds(space: gym.spaces.Box | gym.spaces.MultiBinary) -> tuple[float, float]:
+    """Lowest and highest value; 0 and 1, which leave pixels as they are, where there is none."""
+    if not isinstance(space, gym.spaces.Box):
+        return 0.0, 1.0
+    low, high = float(space.low.min()), float(space.high.max())
+    return (low, high) if math.isfinite(high - low) and high > low else (0.0, 1.0)

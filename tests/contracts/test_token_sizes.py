@@ -1,0 +1,53 @@
+"""Tokens of returns, observations and actions start alike in every registered environment: none drowns the others."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from rate.envs import ENVS
+from rate.envs.batch import stack_trees
+from rate.envs.spec import CollectRequest
+from rate.errors import MissingExtraError
+from rate.nn.encoders import EARLIER, EncoderConfig
+from rate.nn.tokens import Tokens
+from rate.types import Inputs, Spaces, to_tensor, tree_map
+
+WIDTH, EPISODES, STEPS = 64, 2, range(3)
+
+
+def sizes(name: str, encoder: EncoderConfig) -> list[float]:
+    """Root mean squares of the tokens of an expert's first steps, fresh weights."""
+    spec = ENVS.get(name)
+    try:
+        env = spec.make()
+    except MissingExtraError:
+        pytest.skip("its extra is not installed")
+    torch.manual_seed(0)
+    tokens = Tokens(Spaces(observation=env.observation_space, action=env.action_space), WIDTH, 0.0, encoder=encoder)
+    episodes = list(spec.expert(CollectRequest(episodes=EPISODES, seed=0, kwargs={})))
+    seen = [tree_map(itemgetter(step), one.observations) for one in episodes for step in STEPS]
+    actions = torch.as_tensor(np.concatenate([one.actions[: len(STEPS)] for one in episodes]))
+    returns = torch.as_tensor([float(one.rewards.sum()) for one in episodes for _ in STEPS])
+    told = Inputs(observation=to_tensor(stack_trees(seen)), previous_action=None, return_to_go=returns, timestep=0)
+
+    def rms(x: Tensor) -> float:
+        return float(x.detach().square().mean().sqrt())
+
+    return [*map(rms, tokens.prompt(told)), rms(tokens.action(actions, 0))]
+
+
+@pytest.mark.parametrize("name", ENVS.names())
+def test_the_three_kinds_are_within_a_factor_of_three(name: str) -> None:
+    found = sizes(name, EncoderConfig())
+    assert max(found) < 3 * min(found), found
+
+
+def test_plain_sums_are_not() -> None:
+    """What is published was trained so; the factor of three is a property of the scale, not of the environments."""
+    found = sizes("popgym/Concentration-Easy", EARLIER)
+    assert max(found) > 5 * min(found), found
