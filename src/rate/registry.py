@@ -6,22 +6,47 @@ Environments, models, valves, objectives and recipes each have one.
 from __future__ import annotations
 
 import difflib
+import importlib
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
 
 from rate.errors import UnknownNameError
 
 T = TypeVar("T")
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The known name that is nearest to a wrong one, or all of them."""
+NEAR = 5
+"""Names that a mistake is answered with, at most."""
+SHORT = 120
+"""Characters up to which all names are told where none is near."""
+
+
+def near(name: str, known: Iterable[str]) -> list[str]:
+    """The few known names that may have been meant, the likeliest first."""
+    alike = {one: difflib.SequenceMatcher(None, name, one).ratio() for one in known}
+    least = max(0.5, max(alike.values(), default=0.0) - 0.15)
+    close = sorted((one for one in alike if alike[one] >= least), key=lambda one: -alike[one])
+    return (close or sorted(one for one in alike if len(name) > 2 and name.lower() in one.lower()))[:NEAR]
+
+
+def did_you_mean(name: str, known: Iterable[str], listing: str = "") -> str:
+    """What to answer to a wrong name: those near to it, else all in short; `listing` is the command that shows them."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    close = [repr(one) for one in near(name, names)]
     if close:
-        return f"did you mean {close[0]!r}?"
-    return f"known: {', '.join(names)}" if names else "there is none"
+        meant = f"{', '.join(close[:-1])} or {close[-1]}" if close[1:] else close[0]
+        return f"did you mean {meant}?{f' {listing} shows all' if listing and close[1:] else ''}"
+    if not names:
+        return "there is none"
+    for told in (", ".join(names), ", ".join(families(names))):
+        if len(told) <= SHORT:
+            break
+    else:
+        told = f"{', '.join(names[:NEAR])} and {len(names) - NEAR} more"
+    return f"known: {told}{f'; {listing} shows all' if listing and told != ', '.join(names) else ''}"
 
 
 def check_names(given: Iterable[str], known: Iterable[str], kind: str) -> None:
@@ -39,18 +64,54 @@ def families(names: Sequence[str]) -> list[str]:
     return [name if name in whole else f"{name}/... ({count})" for name, count in counts.items()]
 
 
-class Registry(Generic[T]):
-    """Names to values, filled at import time by the files that own the values."""
+SOURCES: dict[str, None] = {}
+"""The modules that have registered something, in order: what another process must import to know the same names."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self._values: dict[str, T] = {}
+
+def _caller() -> str:
+    """The module, outside of this one, whose code is registering something."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Later:
+    """A value that is imported when it is first asked for."""
+
+    where: str
+    """module:attribute"""
+    summary: str
+
+    def load(self) -> Any:
+        module, _, name = self.where.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+
+class Registry(Generic[T]):
+    """Names to values, filled at import time by the files that own the values.
+
+    `listing` is the command that shows the names.
+    """
+
+    def __init__(self, kind: str, listing: str = "") -> None:
+        self.kind, self.listing = kind, listing
+        self._values: dict[str, T | Later] = {}
 
     def add(self, name: str, value: T) -> T:
+        self._set(name, value)
+        return value
+
+    def later(self, name: str, where: str, summary: str) -> None:
+        """As `add`, of what `module:attribute` names: nothing is imported before it is asked for."""
+        self._set(name, Later(where=where, summary=summary))
+
+    def _set(self, name: str, value: T | Later) -> None:
         if name in self._values:
             raise ValueError(f"{self.kind} {name!r} is registered twice")
         self._values[name] = value
-        return value
+        SOURCES.setdefault(_caller())
 
     def register(self, name: str) -> Callable[[T], T]:
         """As `add`, for use as a decorator."""
@@ -58,8 +119,17 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> T:
         if name in self._values:
-            return self._values[name]
-        raise UnknownNameError(f"unknown {self.kind} {name!r}; {did_you_mean(name, self.names())}")
+            value = self._values[name]
+            if isinstance(value, Later):
+                value = self._values[name] = cast(T, value.load())
+            return value
+        raise UnknownNameError(f"unknown {self.kind} {name!r}; {did_you_mean(name, self.names(), self.listing)}")
+
+    def summary(self, name: str) -> str:
+        """One line: what the owner says of it."""
+        value = self._values[name]
+        text = getattr(value, "summary", None) or (value.__doc__ if hasattr(value, "__name__") else None) or ""
+        return str(text).partition("\n")[0]
 
     def names(self) -> list[str]:
         return sorted(self._values)

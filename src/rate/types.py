@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import gymnasium as gym
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
+
+if TYPE_CHECKING:  # torch takes seconds to import, and many commands do without it
+    import torch
+    from torch import Tensor
 
 Array: TypeAlias = NDArray[Any]
 Tree: TypeAlias = Any
@@ -25,7 +27,7 @@ S = TypeVar("S")
 
 def tree_map(function: Callable[..., Any], tree: Tree, *rest: Tree) -> Tree:
     """Apply a function to the leaves of trees of one shape; numbers, strings and None stay as they are."""
-    if isinstance(tree, (Tensor, np.ndarray)):
+    if hasattr(tree, "__array__") and not isinstance(tree, np.generic):  # an array or a tensor
         return function(tree, *rest)
     if isinstance(tree, Mapping):
         return {key: tree_map(function, tree[key], *(other[key] for other in rest)) for key in tree}
@@ -171,4 +173,6 @@ class EpisodeRecord:
 
 def to_tensor(tree: Tree, device: torch.device | str = "cpu") -> Tree:
     """NumPy leaves to tensors on a device; tensors move."""
+    import torch
+
     return tree_map(lambda leaf: torch.as_tensor(leaf).to(device), tree)

@@ -23,7 +23,7 @@ import pytest
 import torch
 
 import rate
-from rate.cli import commands, data, play, probe, suite
+from rate.cli import commands, data, listing, play, probe, suite
 from rate.cli.main import build, main
 from rate.cli.train import read_arguments
 from rate.envs import ENVS
@@ -38,7 +38,7 @@ RUN = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [*RUN, *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
 LANGUAGES = {"python", "console", "bash", "text", "layers"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
-COMMANDS = ("list_names", "collect", "evaluate", "report", "doctor", "bench")
+COMMANDS = ("collect", "evaluate", "report", "doctor", "bench")
 DATA_COMMANDS = ("info", "check", "import_file", "export")
 
 EXAMPLES: dict[str, Callable[[], list[str]]] = {
@@ -157,6 +157,7 @@ def test_long_commands_parse(page: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(commands, name, silent(real, called))
     for name in DATA_COMMANDS:
         monkeypatch.setattr(data, name, silent(getattr(data, name), called))
+    monkeypatch.setattr(listing, "list_names", silent(listing.list_names, called))
     monkeypatch.setattr(play, "play", silent(play.play, called))
     monkeypatch.setattr(probe, "probe", silent(probe.probe, called))
     monkeypatch.setattr(suite, "suite", silent(suite.suite, called))

@@ -16,6 +16,7 @@ LAYERS = [
     {"errors"},
     {"files"},
     {"registry", "types", "seeding", "serial", "images"},
+    {"plugins"},
     {"nn"},
     {"models"},
     {"envs"},
@@ -27,14 +28,15 @@ LAYERS = [
     {"experiment"},
     {"recipes"},
     {"reports"},
-    {"rate"},  # the face of the library: what `import rate` gives
+    {"api"},  # what `import rate` gives
+    {"rate"},  # the package itself: it imports the environments, and the rest when it is asked for
     {"bench", "bench_reading", "comparison"},
     {"cli"},
     {"__main__"},
 ]
 """From low to high."""
 
-LOW = {"errors", "files", "registry", "types", "seeding", "serial", "images"}
+LOW = {"errors", "files", "registry", "types", "seeding", "serial", "images", "plugins"}
 ONLY = {
     "nn": LOW,
     "models": {*LOW, "nn"},
@@ -81,7 +83,8 @@ def _on_import(tree: ast.Module) -> Iterator[ast.stmt]:
     while todo:
         node = todo.pop()
         yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if not for_types and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             todo += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
 
 

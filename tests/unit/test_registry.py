@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 from rate.errors import RateError, UnknownNameError
-from rate.registry import Registry
+from rate.registry import SOURCES, Registry
 
 
 @pytest.fixture
@@ -41,3 +43,39 @@ def test_did_you_mean(pets: Registry[int]) -> None:
 def test_nothing_near(pets: Registry[int]) -> None:
     with pytest.raises(RateError, match="unknown pet 'xylophone'; known: canary, dog"):
         pets.get("xylophone")
+
+
+@pytest.mark.parametrize("wrong", ["nope", "rate", "tmaze/rat", "popgym", "", "x" * 300])
+def test_a_mistake_is_answered_in_a_few_words(wrong: str) -> None:
+    recipes: Registry[int] = Registry("recipe", "rate list recipes")
+    for env in ("tmaze", *(f"popgym/Task{number}-Easy" for number in range(48))):
+        for model in ("rate", "dt", "bc-lstm"):
+            recipes.add(f"{env}/{model}", 0)
+    with pytest.raises(UnknownNameError) as reason:
+        recipes.get(wrong)
+    told = str(reason.value).replace(wrong, "", 1) if wrong else str(reason.value)
+    assert len(told) < 300 and ("did you mean" in told or "rate list recipes" in told)
+
+
+def test_several_names_may_be_meant() -> None:
+    recipes: Registry[int] = Registry("recipe", "rate list recipes")
+    for name in ("aar/rate", "tmaze/rate", "tmaze/dt", "minigrid-memory/bc-lstm"):
+        recipes.add(name, 0)
+    with pytest.raises(
+        UnknownNameError, match=r"did you mean 'tmaze/rate' or 'tmaze/dt'\? rate list recipes shows all"
+    ):
+        recipes.get("tmaze/rt")
+
+
+def test_what_is_imported_later() -> None:
+    things: Registry[object] = Registry("thing")
+    things.later("lock", "rate.training.lock:locked", "holds a directory")
+    assert things.names() == ["lock"] and things.summary("lock") == "holds a directory"
+    assert things.get("lock") is importlib.import_module("rate.training.lock").locked
+    with pytest.raises(ValueError, match="registered twice"):
+        things.add("lock", 1)
+
+
+def test_modules_that_register_are_known(pets: Registry[int]) -> None:
+    pets.add("newt", 1)
+    assert __name__ in SOURCES

@@ -10,10 +10,11 @@ import json
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 from rich.table import Table
+from rich.text import Text
 
 from rate.cli.console import OUT, bar, note
 from rate.cli.parse import set_threads
@@ -28,58 +29,11 @@ from rate.errors import ConfigError
 from rate.evaluation.evaluator import CaseResult
 from rate.evaluation.held_out import HeldOut
 from rate.experiment import Run, collect_once, collect_to, data_root
-from rate.models import MODELS
-from rate.nn.encoders import ENCODERS
-from rate.nn.memory import VALVES
-from rate.objectives import OBJECTIVES
-from rate.recipes import RECIPES, SUITES
-from rate.registry import Registry, families
 from rate.reports import write_report
-
-KINDS: dict[str, Any] = {
-    "envs": ENVS,
-    "models": MODELS,
-    "recipes": RECIPES,
-    "suites": SUITES,
-    "valves": VALVES,
-    "encoders": ENCODERS,
-    "objectives": OBJECTIVES,
-}
 
 
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2))
-
-
-def list_names(
-    kind: tyro.conf.Positional[
-        Literal["all", "envs", "models", "recipes", "suites", "valves", "encoders", "objectives"]
-    ] = "all",
-    *,
-    json: bool = False,
-) -> None:
-    """List what there is: environments, models, recipes, suites, valves, encoders, objectives.
-
-    Args:
-        kind: What to list.
-        json: Print JSON.
-    """
-    chosen = {name: registry.names() for name, registry in KINDS.items() if kind in ("all", name)}
-    if json:
-        return print_json(chosen)
-    if kind != "all":
-        return print_described(KINDS[kind])
-    for name, names in chosen.items():
-        OUT.print(f"[bold]{name}[/bold]: {', '.join(families(names))}")
-
-
-def print_described(registry: Registry[Any]) -> None:
-    """A name per line, and behind it what its owner says of it."""
-    widest = max(len(name) for name in registry)
-    for name in registry:
-        value = registry.get(name)
-        told = getattr(value, "summary", None) or (value.__doc__ if hasattr(value, "__name__") else None) or ""
-        OUT.print(f"{name:{widest}}  {told.partition(chr(10))[0]}".rstrip(), markup=False)
 
 
 def collect(
@@ -252,8 +206,8 @@ def doctor(*, json: bool = False) -> int:
     if json:
         print_json([asdict(finding) for finding in findings])
     for finding in [] if json else findings:
-        mark = {"ok": "[green]ok[/green]", "absent": "[yellow]--[/yellow]", "bad": "[red]bad[/red]"}[finding.state]
-        OUT.print(f"{mark:>20}  {finding.what}: {finding.detail}")
+        mark, style = {"ok": ("ok", "green"), "absent": ("--", "yellow"), "bad": ("bad", "red")}[finding.state]
+        OUT.print(Text.assemble((f"{mark:>3}", style), f"  {finding.what}: {finding.detail}"))
     return int(any(finding.state == "bad" for finding in findings))
 
 

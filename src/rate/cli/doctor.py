@@ -5,10 +5,11 @@ The last check is a real one: a small policy is built, trained for one step and 
 
 from __future__ import annotations
 
-import importlib.util
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
@@ -20,11 +21,12 @@ from rate.experiment import data_root
 from rate.models import MODELS
 from rate.models.actor import Actor
 from rate.objectives import BehaviourCloning
+from rate.plugins import Plugin, load_installed
 from rate.training.device import pick_device, versions
 from rate.types import Segment
 
-EXTRAS = {"minari": "minari"}
-"""Module to the extra that installs it."""
+PACKAGE = "rate-rl"
+REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[(?P<parts>[^]]*)\])?.*;.*extra == [\"'](?P<extra>\w+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,16 +42,44 @@ def diagnose() -> list[Finding]:
     """Look at everything; a check that fails is a finding, not an error."""
     found = [Finding(what=name, state="ok", detail=version) for name, version in versions().items()]
     found.append(Finding(what="device", state="ok", detail=f"{pick_device('auto')}, {torch.get_num_threads()} threads"))
-    found += [_extra(module, extra) for module, extra in EXTRAS.items()]
+    found += [_extra(extra, names) for extra, names in sorted(extras().items())]
+    found += [_plugin(plugin) for plugin in load_installed()]
     found.append(_checked("data directory", lambda: _writable(data_root())))
     found.append(_checked("training and acting", _works))
     return found
 
 
-def _extra(module: str, extra: str) -> Finding:
-    if importlib.util.find_spec(module):
+def _plugin(plugin: Plugin) -> Finding:
+    what = f"plug-in {plugin.module} of {plugin.package}"
+    if plugin.fault:
+        return Finding(what=what, state="bad", detail=plugin.fault)
+    return Finding(what=what, state="ok", detail="imported")
+
+
+def extras() -> dict[str, set[str]]:
+    """The extras of this package, as its metadata tells them: each with the packages that it installs."""
+    found = [one.groupdict() for text in metadata.requires(PACKAGE) or [] if (one := REQUIREMENT.match(text))]
+    direct = {extra: [one for one in found if one["extra"] == extra] for extra in {one["extra"] for one in found}}
+
+    def packages(extra: str) -> set[str]:
+        own = {one["name"] for one in direct[extra] if one["name"] != PACKAGE}
+        parts = [part for one in direct[extra] if one["name"] == PACKAGE for part in one["parts"].split(",")]
+        return own.union(*(packages(part.strip()) for part in parts))
+
+    return {extra: packages(extra) for extra in direct}
+
+
+def _extra(extra: str, packages: set[str]) -> Finding:
+    if all(map(_is_installed, packages)):
         return Finding(what=f"extra {extra}", state="ok", detail="installed")
-    return Finding(what=f"extra {extra}", state="absent", detail=f"pip install 'rate-rl[{extra}]'")
+    return Finding(what=f"extra {extra}", state="absent", detail=f"pip install '{PACKAGE}[{extra}]'")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return bool(metadata.version(package))
+    except metadata.PackageNotFoundError:
+        return False
 
 
 def _checked(what: str, check: Callable[[], str]) -> Finding:

@@ -6,11 +6,15 @@ there was something to save).
 
 from __future__ import annotations
 
+import functools
+import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
 
-from rate.errors import RateError
+import rate
+from rate import plugins
+from rate.errors import ConfigError, RateError
 from rate.registry import Registry
 from rate.training.signals import Interrupted
 
@@ -18,15 +22,42 @@ Command = Callable[[Sequence[str]], int | None]
 """The words after its name -> its exit code; None: 0."""
 
 
-def _plain(function: Callable[..., int | None], prog: str) -> Command:
-    from rate.cli.parse import parse
+PLAIN = {
+    "list": "rate.cli.listing:list_names",
+    "collect": "rate.cli.commands:collect",
+    "eval": "rate.cli.commands:evaluate",
+    "report": "rate.cli.commands:report",
+    "suite": "rate.cli.suite:suite",
+    "play": "rate.cli.play:play",
+    "probe": "rate.cli.probe:probe",
+    "bench": "rate.cli.commands:bench",
+    "doctor": "rate.cli.commands:doctor",
+    "data info": "rate.cli.data:info",
+    "data check": "rate.cli.data:check",
+    "data import": "rate.cli.data:import_file",
+    "data export": "rate.cli.data:export",
+}
+"""Commands whose options are the parameters of a function. It is imported when it is run: most import torch."""
 
-    return lambda args: parse(_deferred(function), args, prog)()
+
+def _plain(name: str) -> Command:
+    def run(args: Sequence[str]) -> int | None:
+        from rate.cli.parse import parse
+
+        module, _, function = PLAIN[name].partition(":")
+        return parse(_deferred(getattr(importlib.import_module(module), function)), args, f"rate {name}")()
+
+    return run
+
+
+def _train(args: Sequence[str]) -> None:
+    from rate.cli.train import train
+
+    train(args)
 
 
 def _deferred(function: Callable[..., int | None]) -> Callable[..., Callable[[], int | None]]:
     """Parsing and running apart, so that what a command prints is not caught with what the parser says."""
-    import functools
 
     @functools.wraps(function)
     def later(*args: object, **kwargs: object) -> Callable[[], int | None]:
@@ -47,31 +78,13 @@ def _group(commands: Registry[Command], prog: str) -> Command:
 
 
 def build() -> Registry[Command]:
-    from rate.cli import commands as c
-    from rate.cli import data as d
-    from rate.cli import play as v
-    from rate.cli import probe as p
-    from rate.cli import suite as s
-    from rate.cli.train import train
-
     data: Registry[Command] = Registry("command of rate data")
-    inner: dict[str, Callable[..., int | None]] = {"info": d.info, "check": d.check}
-    inner |= {"import": d.import_file, "export": d.export}
-    for name, function in inner.items():
-        data.add(name, _plain(function, f"rate data {name}"))
-    table: Registry[Command] = Registry("command")
+    table: Registry[Command] = Registry("command", "rate --help")
+    table.add("train", _train)
     table.add("data", _group(data, "rate data"))
-    table.add("train", train)
-    named: dict[str, Callable[..., int | None]] = {
-        "list": c.list_names,
-        "collect": c.collect,
-        "eval": c.evaluate,
-        "report": c.report,
-        "suite": s.suite,
-    }
-    named |= {"play": v.play, "probe": p.probe, "bench": c.bench, "doctor": c.doctor}
-    for name, function in named.items():
-        table.add(name, _plain(function, f"rate {name}"))
+    for name in PLAIN:
+        outer, _, inner = name.partition(" ")
+        (data if inner else table).add(inner or outer, _plain(name))
     return table
 
 
@@ -89,26 +102,26 @@ HELP = """usage: rate COMMAND ...
   bench     measure acting and training, as ratios within one run
   doctor    check this installation
 
+Any command takes --import MODULE for models, environments, recipes and suites of your own (docs/howto/extend.md).
 rate COMMAND --help shows the options and their defaults; rate --version the version."""
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command; the return value is the exit code."""
     words = list(sys.argv[1:] if args is None else args)
-    if not words or words[0] in ("-h", "--help"):
-        print(HELP)
-        return 0
-    if words[0] == "--version":
-        import rate
-
-        print(f"rate {rate.__version__}")
-        return 0
-    return _run(words)
-
-
-def _run(words: list[str]) -> int:
     try:
-        return build().get(words[0])(words[1:]) or 0
+        words, named = _plugins_in(words)
+        if not words or words[0] in ("-h", "--help"):
+            print(HELP)
+            return 0
+        if words[0] == "--version":
+            print(f"rate {rate.__version__}")
+            return 0
+        command = build().get(words[0])
+        plugins.use(named)
+        if words[0] != "doctor":  # which loads them itself, to tell how each of them is
+            _load_installed()
+        return command(words[1:]) or 0
     except RateError as error:
         print(f"rate: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
@@ -121,6 +134,28 @@ def _run(words: list[str]) -> int:
     except KeyboardInterrupt:
         print("rate: interrupted", file=sys.stderr)
         return 130
+
+
+def _plugins_in(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words without `--import MODULE`, which may stand anywhere, and the modules."""
+    rest, named, left = list[str](), list[str](), iter(words)
+    for word in left:
+        key, equals, value = word.partition("=")
+        if key != "--import":
+            rest.append(word)
+            continue
+        value = value if equals else next(left, "")
+        if not value or value.startswith("-"):
+            raise ConfigError("--import needs the name of a module: rate list models --import my_module")
+        named.append(value)
+    return rest, named
+
+
+def _load_installed() -> None:
+    for plugin in plugins.load_installed():
+        if plugin.fault:
+            told = f"the plug-in {plugin.module} of the package {plugin.package} cannot be imported"
+            print(f"note: {told}: {plugin.fault}", file=sys.stderr)
 
 
 def entry() -> None:

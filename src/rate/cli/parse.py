@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
-import torch
 import tyro
 
 from rate.errors import ConfigError
@@ -46,4 +45,6 @@ def set_threads(count: int) -> None:
     if count < 0:
         raise ConfigError(f"--threads is {count}; it must not be negative")
     if count:
+        import torch
+
         torch.set_num_threads(count)

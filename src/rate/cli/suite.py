@@ -15,6 +15,7 @@ from pathlib import Path
 
 import tyro
 
+from rate import plugins
 from rate.cli.console import OUT, note
 from rate.cli.parse import set_threads
 from rate.config import RunConfig
@@ -61,7 +62,7 @@ def suite(
         return _show_states(chosen, place, json)
     set_threads(threads)
     teller = Teller(len(chosen), jobs)
-    command = ["rate", "suite", name, "--out", str(place)]
+    command = ["rate", "suite", name, "--out", str(place), *plugins.options()]
     try:
         outcomes = run_all(
             chosen, place, jobs=jobs, threads=threads, command=command, on_start=teller.start, on_end=teller.end

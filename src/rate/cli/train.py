@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rate import plugins
 from rate.cli.console import OUT, bar, note
 from rate.cli.parse import parse, set_threads
 from rate.config import RunConfig, config_from_json, edit
@@ -61,7 +62,7 @@ def train(args: Sequence[str]) -> None:
             config,
             chosen.out,
             resume=chosen.resume,
-            command=["rate", "train", *args],
+            command=["rate", "train", *args, *plugins.options()],
             on_episode=progress.on_episode,
             on_step=progress.on_step,
             on_note=note,
@@ -70,7 +71,8 @@ def train(args: Sequence[str]) -> None:
         print(json.dumps({"run": str(run.path), "step": run.step, "parameters": run.policy.parameter_count()}))
     else:
         done = f"trained to step {run.step}" if progress.moved else f"already trained to step {run.step}, nothing to do"
-        OUT.print(f"{done}: {run.path}{progress.summary}\nevaluate it with: rate eval {run.path}", markup=False)
+        again = " ".join(["rate eval", str(run.path), *plugins.options()])
+        OUT.print(f"{done}: {run.path}{progress.summary}\nevaluate it with: {again}", markup=False)
 
 
 def read_arguments(args: Sequence[str]) -> TrainArguments:

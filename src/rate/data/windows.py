@@ -10,13 +10,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import gymnasium as gym
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from rate.data.checks import check_values
 from rate.data.columns import chunks, escaped, space_form, unpack
@@ -24,6 +22,9 @@ from rate.data.returns import returns_to_go
 from rate.data.store import AROUND, TrajectoryStore
 from rate.errors import ConfigError, DataError
 from rate.types import Array, Segment
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = ["DataConfig", "Start", "Windows", "parse_options", "returns_to_go", "split_episodes"]
 
@@ -183,6 +184,8 @@ class Windows:
             yield self._gather(items[at : at + batch_size], starts[at : at + batch_size])
 
     def _gather(self, items: Ids, starts: Ids) -> Segment:
+        import torch
+
         lengths, ids = self._lengths[items][:, None], self.ids[items]
         timestep = starts[:, None] + self._steps
         mask, steps = timestep < lengths, np.minimum(timestep, lengths - 1)
@@ -225,6 +228,8 @@ class _Reader:
 
 
 def _tensor(values: Array) -> Tensor:
+    import torch
+
     if values.dtype.kind in "SU":
         raise DataError("text observations cannot be turned into tensors; encode them as numbers when collecting")
     return torch.from_numpy(values.astype(_TORCH_DTYPES.get(str(values.dtype), values.dtype), copy=False))

@@ -134,7 +134,7 @@ class EnvSpec:
     """The unit of that tag."""
 
 
-ENVS: Registry[EnvSpec] = Registry("environment")
+ENVS: Registry[EnvSpec] = Registry("environment", "rate list envs")
 
 
 def spaces_of(spec: EnvSpec, **kwargs: Any) -> Spaces:

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,15 @@ from rate.data.spaces import same_form
 from rate.data.windows import parse_options
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import ConfigError
-from rate.evaluation.rollout import Episodes, Watch, acting, rollout
 from rate.evaluation.statistics import Interval, mean_sem, wilson_interval
-from rate.models.actor import Actor
-from rate.models.policy import SequencePolicy
 from rate.models.values import check_number
 from rate.registry import check_names
 from rate.seeding import Purpose, episode_seeds
 from rate.types import EpisodeRecord, Spaces
+
+if TYPE_CHECKING:
+    from rate.evaluation.rollout import Episodes, Watch
+    from rate.models.policy import SequencePolicy
 
 OnStep = Callable[[EvalCase, int], None]
 
@@ -167,6 +168,9 @@ class Evaluator:
         self, policy: SequencePolicy[Any], case: EvalCase, watch: Watch | None = None
     ) -> list[tuple[NDArray[np.int64], Episodes]]:
         """The seeds and episodes of a case, batch by batch; mode and random state of the caller stay as they were."""
+        from rate.evaluation.rollout import acting, rollout
+        from rate.models.actor import Actor
+
         config, case = self.config, limited(case, self.config)
         target = target_of(case, config)
         seeds = episode_seeds(self.purpose, config.seed, config.episodes)

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import torch
 
 from rate.config import RunConfig
+from rate.plugins import import_needed, needed
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -96,19 +97,20 @@ def in_processes(
 def _start(work: Callable[[T], R], task: T, threads: int) -> tuple[Connection, SpawnProcess]:
     context = multiprocessing.get_context("spawn")
     mine, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_worker, args=(work, task, threads, theirs))
+    process = context.Process(target=_worker, args=(work, task, threads, theirs, needed()))
     process.start()
     theirs.close()  # else the end of the process would not be seen
     return mine, process
 
 
-def _worker(work: Callable[[T], R], task: T, threads: int, answer: Connection) -> None:
+def _worker(work: Callable[[T], R], task: T, threads: int, answer: Connection, modules: Sequence[str]) -> None:
     global _parent
     _parent = answer
     if hasattr(os, "setpgrp"):
         os.setpgrp()  # the parent passes Ctrl-C on, once; a second signal would leave without saving
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
+    import_needed(modules)
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
         answer.send(_Result(work(task)))
 

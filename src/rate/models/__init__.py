@@ -1,8 +1,16 @@
 """Every model; importing this package fills the registries."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rate.models import dt, lsdt, mamba, mlp, rnn
-from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, SequencePolicy, unroll
+from rate.models.config import MODELS, ModelConfig
 from rate.models.rate import RateConfig, suggest_config
+from rate.registry import CONFIG_CLASSES
+
+if TYPE_CHECKING:
+    from rate.models.policy import SequencePolicy, unroll
 
 __all__ = [
     "CONFIG_CLASSES",
@@ -18,3 +26,12 @@ __all__ = [
     "suggest_config",
     "unroll",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs torch is imported when it is asked for."""
+    if name in __all__:
+        from rate.models import policy
+
+        return getattr(policy, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rate.models.policy import ModelConfig, check_heads, check_share, check_sizes
-from rate.nn.transformer import TransformerConfig
+from rate.models.config import ModelConfig, check_heads, check_share, check_sizes
+
+if TYPE_CHECKING:
+    from rate.nn.transformer import TransformerConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,8 @@ class DecoderConfig(ModelConfig):
         check_heads(self.heads, self.kv_heads, self.head_width)
 
     def transformer(self, *, gated: bool = False) -> TransformerConfig:
+        from rate.nn.transformer import TransformerConfig
+
         return TransformerConfig(
             layers=self.layers,
             width=self.width,

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rate.errors import ConfigError
+from rate.models.config import MODELS, check_context, check_sizes
 from rate.models.decoder import DecoderConfig
-from rate.models.policy import CONFIG_CLASSES, MODELS, check_sizes
-from rate.models.window import WindowPolicy, check_context
-from rate.nn.causal import CausalTransformer
+from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
+
+if TYPE_CHECKING:
+    from rate.models.window import WindowPolicy
 
 
 @CONFIG_CLASSES.register("DtConfig")
@@ -41,6 +43,9 @@ class DtConfig(DecoderConfig):
         check_context(self.context, window)
 
     def build(self, spaces: Spaces) -> WindowPolicy:
+        from rate.models.window import WindowPolicy
+        from rate.nn.causal import CausalTransformer
+
         if self.oracle and spaces.oracle is None:
             told = "is told a privileged fact of each episode"
             raise ConfigError(f"{self.name} {told}; set data.oracle to one that the environment declares")

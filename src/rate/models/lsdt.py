@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rate.errors import ConfigError
-from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, check_share, check_sizes
-from rate.models.window import WindowPolicy, check_context
-from rate.nn.lsdt import CHANNELS, Lsdt, LsdtSizes
+from rate.models.config import MODELS, ModelConfig, check_context, check_share, check_sizes
+from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
+
+if TYPE_CHECKING:
+    from rate.models.window import WindowPolicy
 
 
 @CONFIG_CLASSES.register("LsdtConfig")
@@ -37,6 +39,8 @@ class LsdtConfig(ModelConfig):
     """Rows of a learned table of places in the episode, added to the tokens; later places share the last row."""
 
     def __post_init__(self) -> None:
+        from rate.nn.lsdt import CHANNELS
+
         check_sizes(self, "context", "layers", "width", "heads", "conv_width")
         check_sizes(self, "kernel", least=2)  # the softmax over a single tap would leave nothing to learn
         check_sizes(self, "timesteps", least=0)
@@ -54,6 +58,9 @@ class LsdtConfig(ModelConfig):
         check_context(self.context, window)
 
     def build(self, spaces: Spaces) -> WindowPolicy:
+        from rate.models.window import WindowPolicy
+        from rate.nn.lsdt import Lsdt, LsdtSizes
+
         sizes = LsdtSizes(
             layers=self.layers,
             width=self.width,

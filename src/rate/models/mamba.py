@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
-
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 from rate.errors import ConfigError
-from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, check_share, check_sizes
-from rate.models.recurrent import RecurrentPolicy
-from rate.nn.ssm import Mamba, Mixer
-from rate.nn.tokens import Tokens
+from rate.models.config import MODELS, ModelConfig, check_share, check_sizes
+from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from rate.models.recurrent import RecurrentPolicy
 
 
 @CONFIG_CLASSES.register("MambaConfig")
@@ -53,6 +54,10 @@ class MambaConfig(ModelConfig):
             raise ConfigError(f"model.steps is {self.steps}; it must be two positive numbers, the smaller first")
 
     def build(self, spaces: Spaces) -> RecurrentPolicy:
+        from rate.models.recurrent import RecurrentPolicy
+        from rate.nn.ssm import Mamba, Mixer
+        from rate.nn.tokens import Tokens
+
         mixer = partial(Mixer, state=self.state, expand=self.expand, conv=self.conv, decay=self.decay, steps=self.steps)
         backbone = Mamba(
             self.width, layers=self.layers, mixer=mixer, feed_forward=self.feed_forward, dropout=self.dropout
@@ -64,6 +69,8 @@ class MambaConfig(ModelConfig):
 
 def reference_initialise(module: nn.Module) -> None:
     """A pass over all linear maps that also wipes out the chosen biases of the step sizes."""
+    from torch import nn
+
     if isinstance(module, nn.Linear):
         nn.init.normal_(module.weight, std=0.02)
         if module.bias is not None:

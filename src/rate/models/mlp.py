@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, check_choice, check_share, check_sizes
-from rate.models.recurrent import RecurrentPolicy
-from rate.nn.backbone import Mlp
-from rate.nn.heads import HeadKind
-from rate.nn.tokens import Tokens
+from rate.models.config import MODELS, ModelConfig, check_choice, check_share, check_sizes
+from rate.nn.kinds import HeadKind
+from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
+
+if TYPE_CHECKING:
+    from rate.models.recurrent import RecurrentPolicy
 
 
 @CONFIG_CLASSES.register("MlpConfig")
@@ -37,6 +38,10 @@ class MlpConfig(ModelConfig):
         check_choice(self, "head", HeadKind)
 
     def build(self, spaces: Spaces) -> RecurrentPolicy:
+        from rate.models.recurrent import RecurrentPolicy
+        from rate.nn.backbone import Mlp
+        from rate.nn.tokens import Tokens
+
         tokens = Tokens(
             spaces,
             self.width,

@@ -1,4 +1,4 @@
-"""SequencePolicy: the one protocol that every model follows, and the registry of models.
+"""SequencePolicy: the one protocol that every model follows.
 
 A model is trained by `forward` over segments and acts by `step`. Where a window is one segment (`segment_len` None),
 `forward` carries nothing past its end.
@@ -7,20 +7,18 @@ A model is trained by `forward` over segments and acts by `step`. Where a window
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, TypeVar, get_args
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from rate.errors import ConfigError
-from rate.nn.encoders import EARLIER, EncoderConfig
-from rate.nn.heads import HeadKind, build_head
-from rate.registry import CONFIG_CLASSES, Registry
-from rate.serial import ABSENT
+from rate.models.config import MODELS, ModelConfig, check_choice, check_heads, check_share, check_sizes
+from rate.nn.heads import build_head
+from rate.nn.kinds import HeadKind
+from rate.registry import CONFIG_CLASSES
 from rate.types import Inputs, Output, Segment, Spaces, tree_map
 
 __all__ = [
@@ -99,52 +97,3 @@ def unroll(
         output, state = run(segment, state)
         predictions.append(output.prediction)
     return Output(prediction=torch.cat(predictions, 1))
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelConfig(ABC):
-    """What a model is made of. Sizes that the data decides (spaces) are not configuration."""
-
-    name: str
-    """The name under which the model is registered and reported."""
-    encoder: EncoderConfig = field(default_factory=EncoderConfig, metadata={ABSENT: EARLIER})
-    """How observations become tokens."""
-
-    @abstractmethod
-    def build(self, spaces: Spaces) -> SequencePolicy[Any]:
-        """The policy with freshly initialised weights."""
-
-    def check_window(self, window: int) -> None:  # noqa: B027  (any window will do, unless a model says otherwise)
-        """Raise ConfigError if the model cannot be trained on windows of this many steps."""
-
-
-def check_sizes(config: ModelConfig, *fields: str, least: int = 1) -> None:
-    """Refuse what is too small."""
-    for name in fields:
-        if getattr(config, name) < least:
-            raise ConfigError(f"model.{name} is {getattr(config, name)}; it must be at least {least}")
-
-
-def check_share(config: ModelConfig, *fields: str) -> None:
-    """Refuse what is no probability below 1."""
-    for name in fields:
-        if not 0 <= getattr(config, name) < 1:
-            raise ConfigError(f"model.{name} is {getattr(config, name)}; it must be at least 0 and below 1")
-
-
-def check_heads(heads: int, kv_heads: int, head_width: int) -> None:
-    """Refuse query heads that cannot share the key heads, and heads that cannot be turned."""
-    if heads % kv_heads:
-        raise ConfigError(f"model.heads = {heads} is not a multiple of model.kv_heads = {kv_heads}")
-    if head_width % 2:
-        raise ConfigError(f"model.head_width = {head_width} must be even (rotary positions turn pairs)")
-
-
-def check_choice(config: ModelConfig, field: str, kind: Any) -> None:
-    """Refuse what the Literal does not name."""
-    if getattr(config, field) not in get_args(kind):
-        raise ConfigError(f"model.{field} is {getattr(config, field)!r}; it must be {' or '.join(get_args(kind))}")
-
-
-MODELS: Registry[Callable[..., ModelConfig]] = Registry("model")
-"""Name to a function (window, **fields) -> config: the preset of the model for windows of that many steps."""

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rate.errors import ConfigError
+from rate.models.config import MODELS, check_sizes
 from rate.models.decoder import DecoderConfig
-from rate.models.policy import CONFIG_CLASSES, MODELS, check_sizes
-from rate.models.segment import SegmentPolicy, Slots
-from rate.nn.memory import ACTIVATIONS, VALVES, ValveConfig
+from rate.nn.valves import VALVES, ValveConfig
+from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
+
+if TYPE_CHECKING:
+    from rate.models.segment import SegmentPolicy
 
 
 @CONFIG_CLASSES.register("RateConfig")
@@ -48,6 +51,8 @@ class RateConfig(DecoderConfig):
         for field in ("memory_tokens", "cache_tokens", "valve_feed_forward", "memory_noise"):
             if not 0 <= getattr(self, field) < math.inf:
                 raise ConfigError(f"model.{field} is {getattr(self, field)}; it must be finite and not negative")
+        from rate.nn.memory import ACTIVATIONS
+
         ACTIVATIONS.get(self.valve_activation)
         self._check_shapes()
 
@@ -71,6 +76,8 @@ class RateConfig(DecoderConfig):
             )
 
     def build(self, spaces: Spaces) -> SegmentPolicy:
+        from rate.models.segment import SegmentPolicy, Slots
+
         valve = ValveConfig(
             width=self.width,
             heads=self.valve_heads,

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rate.models.policy import SequencePolicy
 from rate.nn.backbone import Backbone
-from rate.nn.heads import HeadKind
+from rate.nn.kinds import HeadKind
 from rate.nn.tokens import Tokens
 from rate.types import Inputs, Output, Segment, Spaces, Tree
 

@@ -6,14 +6,15 @@ They differ in the cell, in what a step tells, and in the head; the objective is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rate.models.policy import CONFIG_CLASSES, MODELS, ModelConfig, check_choice, check_share, check_sizes
-from rate.models.recurrent import RecurrentPolicy
-from rate.nn.heads import HeadKind
-from rate.nn.rnn import Cell, Rnn
-from rate.nn.tokens import Tokens
+from rate.models.config import MODELS, ModelConfig, check_choice, check_share, check_sizes
+from rate.nn.kinds import Cell, HeadKind
+from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
+
+if TYPE_CHECKING:
+    from rate.models.recurrent import RecurrentPolicy
 
 
 @CONFIG_CLASSES.register("RnnConfig")
@@ -46,6 +47,10 @@ class RnnConfig(ModelConfig):
         check_choice(self, "head", HeadKind)
 
     def build(self, spaces: Spaces) -> RecurrentPolicy:
+        from rate.models.recurrent import RecurrentPolicy
+        from rate.nn.rnn import Rnn
+        from rate.nn.tokens import Tokens
+
         tokens = Tokens(
             spaces,
             self.width,

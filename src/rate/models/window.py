@@ -13,7 +13,6 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from rate.errors import ConfigError
 from rate.models.policy import SequencePolicy
 from rate.nn.causal import Causal
 from rate.nn.encoders import EncoderConfig, build_encoder
@@ -89,12 +88,3 @@ class WindowPolicy(SequencePolicy[WindowState]):
         assert self.oracle is not None
         token: Tensor = self.oracle(oracle)
         return token[:, None]
-
-
-def check_context(context: int, window: int) -> None:
-    """Refuse windows of another length than the model acts with."""
-    if window != context:
-        raise ConfigError(
-            f"train.window = {window} differs from model.context = {context}; "
-            "a sliding model is trained on the window that it acts with: set both to one value"
-        )

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 
 from rate.errors import ConfigError
 from rate.images import image_layout
-from rate.nn import image_encoders
-from rate.nn.encoder import EARLIER, ENCODERS, RULES, Encoder, EncoderConfig
+from rate.nn.encoder import Encoder
+from rate.nn.encoding import EARLIER, ENCODERS, RULES, EncoderConfig
 from rate.types import Tree
 
-__all__ = ["EARLIER", "ENCODERS", "Encoder", "EncoderConfig", "build_encoder", "image_encoders"]
+__all__ = ["EARLIER", "ENCODERS", "Encoder", "EncoderConfig", "build_encoder"]
 
 NATURE_SIDE = 36
 """Sides below this leave nothing after the paper's three convolutions."""
@@ -25,7 +25,6 @@ MOST_INPUTS = 4096
 """A flat layer over more numbers is built where it is asked for, not by default."""
 
 
-@ENCODERS.register("vector")
 class VectorEncoder(Encoder):
     """Box or MultiBinary of any shape, flattened, through one linear map (the paper's encoder for vectors)."""
 
@@ -46,7 +45,6 @@ class VectorEncoder(Encoder):
         return encoded
 
 
-@ENCODERS.register("category")
 class CategoryEncoder(Encoder):
     """Discrete and MultiDiscrete: the sum of one learned row per component."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rate.errors import ConfigError
+from rate.nn.kinds import HeadKind
 from rate.types import Array
 
 
@@ -211,10 +212,6 @@ def _log_density(drawn: Tensor, mean: Tensor, log_std: Tensor) -> Tensor:
     normal = -0.5 * ((drawn - mean) / log_std.exp()).square() - log_std - 0.5 * math.log(2 * math.pi)
     slope = 2 * (math.log(2) - drawn - F.softplus(-2 * drawn))  # log(1 - tanh(drawn)^2), which would round to log 0
     return (normal - slope).sum(-1)
-
-
-HeadKind = Literal["imitation", "value"]
-"""imitation: predict the action of the data; value: for objectives that choose actions by their return."""
 
 
 def build_head(space: gym.Space[Any], kind: HeadKind = "imitation") -> Head:

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 from rate.errors import ConfigError
 from rate.images import image_layout
-from rate.nn.encoder import ENCODERS, Encoder, EncoderConfig
+from rate.nn.encoder import Encoder
+from rate.nn.encoding import EncoderConfig
 
 
 class ImageEncoder(Encoder):
@@ -60,7 +61,6 @@ class ImageEncoder(Encoder):
         return torch.tanh(self.linear(self.convolutions(pixels))).view(*lead, -1)
 
 
-@ENCODERS.register("image")
 class NatureEncoder(ImageEncoder):
     """Three convolutions (8/4, 4/2, 3/1), as in the paper's encoder table."""
 
@@ -75,7 +75,6 @@ class NatureEncoder(ImageEncoder):
         return [module for convolution in convolutions for module in (convolution, nn.ReLU())]
 
 
-@ENCODERS.register("image-small")
 class SmallImageEncoder(ImageEncoder):
     """For images and grids of few pixels: kernels of 3, of which all but the first halve the sides."""
 
@@ -87,7 +86,6 @@ class SmallImageEncoder(ImageEncoder):
         return modules
 
 
-@ENCODERS.register("image-deep")
 class DeepImageEncoder(ImageEncoder):
     """The residual network of IMPALA (Espeholt et al., 2018): each stage halves the sides and has two blocks."""
 

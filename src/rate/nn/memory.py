@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rate.nn.gate import BIAS, Gate
+from rate.nn.valves import VALVES, ValveConfig
 from rate.registry import Registry
+
+__all__ = ["ACTIVATIONS", "VALVES", "Valve", "ValveConfig"]
 
 ACTIVATIONS: Registry[Callable[[Tensor], Tensor]] = Registry("activation")
 ACTIVATIONS.add("relu", F.relu)
@@ -22,18 +24,6 @@ ACTIVATIONS.add("leaky-relu", F.leaky_relu)
 ACTIVATIONS.add("gelu", F.gelu)
 ACTIVATIONS.add("tanh", torch.tanh)
 ACTIVATIONS.add("identity", lambda x: x)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ValveConfig:
-    """Sizes of a valve; only those that attend use more than the width."""
-
-    width: int
-    heads: int = 1
-    activation: str = "relu"
-    """On the written memory, before the attention reads it."""
-    feed_forward: int = 0
-    """Inner width of the feed-forward network behind the attention; 0 leaves it out."""
 
 
 class Valve(nn.Module, ABC):
@@ -59,11 +49,6 @@ class Valve(nn.Module, ABC):
         return None
 
 
-VALVES: Registry[type[Valve]] = Registry("valve")
-"""Name to class."""
-
-
-@VALVES.register("none")
 class NoValve(Valve):
     """M_{n+1} = what the segment wrote: the recurrence of the Recurrent Memory Transformer."""
 
@@ -116,7 +101,6 @@ class CrossAttentionValve(Valve):
         return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)  # (B, heads, M, D / heads)
 
 
-@VALVES.register("ca1")
 class WrittenAsksValve(CrossAttentionValve):
     """MRV-CA-1: M_{n+1} = MultiHead(query = act(written), key = value = M_n)."""
 
@@ -124,7 +108,6 @@ class WrittenAsksValve(CrossAttentionValve):
         return written, incoming
 
 
-@VALVES.register("ca2")
 class IncomingAsksValve(CrossAttentionValve):
     """MRV-CA-2, the paper's choice: M_{n+1} = MultiHead(query = M_n, key = value = act(written))."""
 
@@ -132,7 +115,6 @@ class IncomingAsksValve(CrossAttentionValve):
         return incoming, written
 
 
-@VALVES.register("gate")
 class GateValve(Valve):
     """MRV-G, with W the written memory and * by element:
 
@@ -153,7 +135,6 @@ class GateValve(Valve):
         return self.gate(incoming, written), cell
 
 
-@VALVES.register("gru")
 class GruValve(Valve):
     """MRV-GRU: M_{n+1} = GRU(input = written, hidden = M_n), each row by itself."""
 
@@ -167,7 +148,6 @@ class GruValve(Valve):
         return kept.view(incoming.shape), cell
 
 
-@VALVES.register("lstm")
 class LstmValve(Valve):
     """MRV-LSTM: M_{n+1}, c_{n+1} = LSTM(input = written, hidden = M_n, cell = c_n), each row by itself, c_0 = 0."""
 

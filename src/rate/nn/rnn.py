@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
 from rate.nn.backbone import Backbone
+from rate.nn.kinds import Cell
 from rate.types import Tree
-
-Cell = Literal["lstm", "gru"]
 
 
 class Rnn(Backbone):

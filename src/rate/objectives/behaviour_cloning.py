@@ -5,12 +5,10 @@ The mean is over all real steps of all segments at once, so padding and segment 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from rate.models.policy import SequencePolicy, unroll
-from rate.objectives.objective import OBJECTIVES, Loss, Objective, ObjectiveConfig, Unroll, masked_mean
-from rate.registry import CONFIG_CLASSES
+from rate.objectives.objective import Loss, Objective, Unroll, masked_mean
 from rate.types import Segment
 
 
@@ -30,15 +28,3 @@ class BehaviourCloning(Objective):
             parts={"accuracy": masked_mean(accuracy, window.mask)},
             weight=int(window.mask.sum()),
         )
-
-
-@OBJECTIVES.register("behaviour-cloning")
-@CONFIG_CLASSES.register("BehaviourCloningConfig")
-@dataclass(frozen=True, kw_only=True)
-class BehaviourCloningConfig(ObjectiveConfig):
-    """Behaviour cloning: make the logged action likely. There is nothing to weigh."""
-
-    name: str = "behaviour-cloning"
-
-    def build(self, policy: SequencePolicy[Any], run: Unroll) -> BehaviourCloning:
-        return BehaviourCloning(run)

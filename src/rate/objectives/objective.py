@@ -1,4 +1,4 @@
-"""Objective: what a policy is trained to do, what it returns, and the registry of objectives.
+"""Objective: what a policy is trained to do, and what it returns.
 
 An objective is a module: what it must keep (target networks, critics) is its own state and goes into the checkpoint.
 """
@@ -13,7 +13,6 @@ from typing import Any
 from torch import Tensor, nn
 
 from rate.models.policy import SequencePolicy
-from rate.registry import Registry
 from rate.types import Output, Segment
 
 Unroll = Callable[[SequencePolicy[Any], Segment], Output]
@@ -41,22 +40,6 @@ class Objective(nn.Module, ABC):
 
     def after_step(self, policy: SequencePolicy[Any]) -> None:
         """Called after each optimiser step, for what follows the policy without a gradient."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ObjectiveConfig(ABC):
-    """What an objective weighs."""
-
-    name: str
-    """The name under which the objective is registered."""
-
-    @abstractmethod
-    def build(self, policy: SequencePolicy[Any], run: Unroll) -> Objective:
-        """The objective for one policy; ConfigError where it cannot train it."""
-
-
-OBJECTIVES: Registry[type[ObjectiveConfig]] = Registry("objective")
-"""Name to configuration class; every field has a default."""
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:

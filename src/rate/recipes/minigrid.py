@@ -16,7 +16,7 @@ from rate.config import EnvConfig, RunConfig, edit
 from rate.data.windows import DataConfig
 from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS
-from rate.nn.encoders import EARLIER
+from rate.nn.encoding import EARLIER
 from rate.recipes.recipe import RECIPES
 from rate.recipes.suite import SUITES, Suite, SuiteRun
 from rate.training.config import TrainConfig

@@ -15,7 +15,7 @@ from rate.envs import ENVS
 from rate.envs.popgym import TASKS
 from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS
-from rate.nn.encoders import EARLIER
+from rate.nn.encoding import EARLIER
 from rate.recipes.recipe import RECIPES
 from rate.recipes.suite import SUITES, Suite, SuiteRun
 from rate.training.config import TrainConfig

@@ -11,7 +11,7 @@ from typing import Any
 from rate.config import RunConfig, edit
 from rate.registry import Registry
 
-RECIPES: Registry[Callable[[], RunConfig]] = Registry("recipe")
+RECIPES: Registry[Callable[[], RunConfig]] = Registry("recipe", "rate list recipes")
 
 
 def recipe(name: str, changes: Mapping[str, Any] | None = None) -> RunConfig:

@@ -32,4 +32,4 @@ class Suite:
     """The runs; a function, so that a suite that nobody asks for costs nothing."""
 
 
-SUITES: Registry[Suite] = Registry("suite")
+SUITES: Registry[Suite] = Registry("suite", "rate list suites")

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
+from rate import plugins
+
 
 class Interrupted(KeyboardInterrupt):
     """Training was asked to stop and has saved; as with Ctrl-C, `except Exception` lets it pass."""
@@ -40,5 +42,5 @@ class StopOnSignal:
             signal.signal(number, handler)
 
     def leave(self, run: Path, step: int) -> None:
-        again = f"rate train --out {shlex.quote(str(run))} --resume"
+        again = shlex.join(["rate", "train", "--out", str(run), "--resume", *plugins.options()])
         raise Interrupted(f"stopped at step {step} and saved; continue with: {again}")

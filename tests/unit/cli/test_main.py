@@ -14,8 +14,8 @@ import torch
 from rate import ENVS, MODELS, RECIPES, __version__, bench
 from rate.cli import doctor
 from rate.cli import main as cli
-from rate.cli.commands import KINDS
 from rate.cli.console import bar
+from rate.cli.listing import KINDS
 from rate.cli.main import build, main
 from rate.cli.parse import set_threads
 from rate.cli.train import read_arguments

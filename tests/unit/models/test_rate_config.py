@@ -52,7 +52,7 @@ def test_edges_that_work() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"valve": "ca3"}, "unknown valve 'ca3'; did you mean 'ca2'"),
+        ({"valve": "ca3"}, "unknown valve 'ca3'; did you mean 'ca1' or 'ca2'"),
         ({"valve_activation": "rellu"}, "unknown activation 'rellu'; did you mean 'relu'"),
     ],
 )

@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.distributions import Independent, Normal, TanhTransform, TransformedDistribution
 
 from rate.errors import ConfigError
-from rate.nn.heads import GaussianHead, HeadKind, ValueHead, build_head
+from rate.nn.heads import GaussianHead, ValueHead, build_head
+from rate.nn.kinds import HeadKind
 
 SUPPORTED: dict[str, gym.Space[Any]] = {
     "discrete": gs.Discrete(4),

@@ -171,7 +171,7 @@ def test_rows_of_a_batch_do_not_meet(name: str) -> None:
 
 
 def test_unknown_names_come_with_a_suggestion() -> None:
-    with pytest.raises(UnknownNameError, match=r"unknown valve 'ca3'; did you mean 'ca[12]'\?"):
+    with pytest.raises(UnknownNameError, match=r"unknown valve 'ca3'; did you mean 'ca[12]' or 'ca[12]'\?"):
         VALVES.get("ca3")
     with pytest.raises(UnknownNameError, match=r"unknown activation 'zzz'; known: .*relu"):
         ACTIVATIONS.get("zzz")

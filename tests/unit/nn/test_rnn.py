@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from rate.nn.rnn import Cell, Rnn
+from rate.nn.kinds import Cell
+from rate.nn.rnn import Rnn
 
 B, L, HIDDEN = 2, 20, 8
 GATES: dict[Cell, int] = {"lstm": 4, "gru": 3}

@@ -1,0 +1,41 @@
+"""What `import rate` offers. It is imported when the first of it is asked for, because torch takes seconds."""
+
+from rate.config import EnvConfig, RunConfig
+from rate.data import DataConfig, StoreWriter
+from rate.envs import ENVS, EnvSpec, EvalCase
+from rate.envs.batch import SerialBatch
+from rate.errors import RateError
+from rate.evaluation.evaluator import EvalConfig
+from rate.experiment import Run, load, train_run
+from rate.models import MODELS, RateConfig, SequencePolicy, suggest_config
+from rate.models.actor import Actor
+from rate.recipes import RECIPES, recipe
+from rate.reports import write_report
+from rate.training.config import TrainConfig
+from rate.types import Trajectory
+
+__all__ = [
+    "ENVS",
+    "MODELS",
+    "RECIPES",
+    "Actor",
+    "DataConfig",
+    "EnvConfig",
+    "EnvSpec",
+    "EvalCase",
+    "EvalConfig",
+    "RateConfig",
+    "RateError",
+    "Run",
+    "RunConfig",
+    "SequencePolicy",
+    "SerialBatch",
+    "StoreWriter",
+    "TrainConfig",
+    "Trajectory",
+    "load",
+    "recipe",
+    "suggest_config",
+    "train_run",
+    "write_report",
+]

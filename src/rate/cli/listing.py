@@ -1,0 +1,56 @@
+"""`rate list`: the names that are registered, and what their owners say of them. It needs no torch."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from typing import Any, Literal
+
+import tyro
+
+from rate.envs import ENVS
+from rate.models import MODELS
+from rate.nn.encoding import ENCODERS
+from rate.nn.valves import VALVES
+from rate.objectives import OBJECTIVES
+from rate.recipes import RECIPES, SUITES
+from rate.registry import Registry, families
+
+KINDS: dict[str, Registry[Any]] = {
+    "envs": ENVS,
+    "models": MODELS,
+    "recipes": RECIPES,
+    "suites": SUITES,
+    "valves": VALVES,
+    "encoders": ENCODERS,
+    "objectives": OBJECTIVES,
+}
+
+
+def list_names(
+    kind: tyro.conf.Positional[
+        Literal["all", "envs", "models", "recipes", "suites", "valves", "encoders", "objectives"]
+    ] = "all",
+    *,
+    json: bool = False,
+) -> None:
+    """List what there is: environments, models, recipes, suites, valves, encoders, objectives.
+
+    Args:
+        kind: What to list.
+        json: Print JSON.
+    """
+    chosen = {name: registry.names() for name, registry in KINDS.items() if kind in ("all", name)}
+    if json:
+        print(jsonlib.dumps(chosen, indent=2))
+    elif kind != "all":
+        _print_described(KINDS[kind])
+    else:
+        for name, names in chosen.items():
+            print(f"{name}: {', '.join(families(names))}")
+
+
+def _print_described(registry: Registry[Any]) -> None:
+    """A name per line, and behind it what its owner says of it."""
+    widest = max(len(name) for name in registry)
+    for name in registry:
+        print(f"{name:{widest}}  {registry.summary(name)}".rstrip())

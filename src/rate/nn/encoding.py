@@ -1,0 +1,67 @@
+"""The encoders by name and what they are made of; the networks are in `nn/encoders.py` and `nn/image_encoders.py`.
+
+They are imported when one is built, so that a name can be checked and listed without torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from rate.errors import ConfigError
+from rate.registry import CONFIG_CLASSES, Registry
+
+if TYPE_CHECKING:
+    from rate.nn.encoder import Encoder
+
+Scale = Literal["like", "sum"]
+RULES = ("auto", "classic")
+"""Names that stand for a choice by the space."""
+
+
+@CONFIG_CLASSES.register("EncoderConfig")
+@dataclass(frozen=True, kw_only=True)
+class EncoderConfig:
+    """How observations become tokens."""
+
+    name: str = "auto"
+    """One of the registered encoders, for the parts of the observation that it serves; auto: by the space. classic: by
+    the space as well, but only images of bytes with sides of 36 or more are convolved, and all others are flattened."""
+    channels: tuple[int, ...] = ()
+    """Of the convolutions of images, one number per stage; none: the encoder's own."""
+    padding: int = 0
+    """Pixels around an image before its convolutions (encoder image; the paper has 2 for Memory Maze)."""
+    scale: Scale = "like"
+    """like: sums of parts are divided by the root of their number, and convolutions keep the size of their input, so
+    that tokens of returns, observations and actions start alike; sum: neither."""
+
+    def __post_init__(self) -> None:
+        if self.name not in RULES:
+            ENCODERS.get(self.name)
+        if any(channels < 1 for channels in self.channels):
+            raise ConfigError(f"model.encoder.channels is {self.channels}; each must be at least 1")
+        if self.padding < 0:
+            raise ConfigError(f"model.encoder.padding is {self.padding}; it must be at least 0")
+        if self.scale not in get_args(Scale):
+            raise ConfigError(f"model.encoder.scale is {self.scale!r}; it must be {' or '.join(get_args(Scale))}")
+
+    def mean_of(self, parts: int) -> float:
+        """What a sum of so many parts is multiplied by."""
+        return 1.0 if self.scale == "sum" or parts < 1 else parts**-0.5
+
+
+EARLIER = EncoderConfig(name="classic", scale="sum")
+"""What every model had before it named its encoder; configurations that are stored without one mean this."""
+
+
+ENCODERS: Registry[type[Encoder]] = Registry("encoder", "rate list encoders")
+"""Name to class."""
+
+for _name, _owner, _summary in (
+    ("vector", "encoders:VectorEncoder", "Numbers of any shape, flattened, through one linear map."),
+    ("category", "encoders:CategoryEncoder", "Discrete and MultiDiscrete: the sum of one learned row per component."),
+    ("image", "image_encoders:NatureEncoder", "Three convolutions (8/4, 4/2, 3/1), as in the paper's encoder table."),
+    ("image-small", "image_encoders:SmallImageEncoder", "Kernels of 3, for images and grids of few pixels."),
+    ("image-deep", "image_encoders:DeepImageEncoder", "The residual network of IMPALA (Espeholt et al., 2018)."),
+):
+    ENCODERS.later(_name, f"rate.nn.{_owner}", _summary)

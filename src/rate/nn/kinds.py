@@ -1,0 +1,9 @@
+"""The kinds that configurations choose from, apart from the networks, so that a configuration needs no torch."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Cell = Literal["lstm", "gru"]
+HeadKind = Literal["imitation", "value"]
+"""imitation: predict the action of the data; value: for objectives that choose actions by their return."""

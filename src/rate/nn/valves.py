@@ -1,0 +1,40 @@
+"""The valves by name and what they are made of; the networks themselves are in `nn/memory.py`.
+
+They are imported when one is built, so that a name can be checked and listed without torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rate.registry import Registry
+
+if TYPE_CHECKING:
+    from rate.nn.memory import Valve
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValveConfig:
+    """Sizes of a valve; only those that attend use more than the width."""
+
+    width: int
+    heads: int = 1
+    activation: str = "relu"
+    """On the written memory, before the attention reads it."""
+    feed_forward: int = 0
+    """Inner width of the feed-forward network behind the attention; 0 leaves it out."""
+
+
+VALVES: Registry[type[Valve]] = Registry("valve", "rate list valves")
+"""Name to class."""
+
+for _name, _owner, _summary in (
+    ("none", "NoValve", "What the segment wrote: the recurrence of the Recurrent Memory Transformer."),
+    ("ca1", "WrittenAsksValve", "MRV-CA-1: the written memory asks, the old one answers."),
+    ("ca2", "IncomingAsksValve", "MRV-CA-2, the paper's choice: the old memory asks, the written one answers."),
+    ("gate", "GateValve", "MRV-G: a gate between the old memory and the written one."),
+    ("gru", "GruValve", "MRV-GRU: the written memory is the input of a GRU, the old one its state."),
+    ("lstm", "LstmValve", "MRV-LSTM: as MRV-GRU, with an LSTM and its cell."),
+):
+    VALVES.later(_name, f"rate.nn.memory:{_owner}", _summary)

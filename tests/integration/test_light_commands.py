@@ -1,0 +1,35 @@
+"""What only names things is there at once: no torch, and a fraction of the time that its import takes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+RUN = "import sys; from rate.cli.main import main; code = main(sys.argv[1:]); print('torch' in sys.modules, code)"
+LIGHT = [["--help"], ["--version"], ["list"], ["list", "valves"], ["list", "recipes", "--json"], ["nope"]]
+
+
+def cpu_seconds(*words: str) -> float:
+    """Of a Python process, the best of three: what else the machine does hardly counts in it."""
+    spent = []
+    for _ in range(3):
+        before = os.times()
+        subprocess.run([sys.executable, *words], check=False, capture_output=True)
+        after = os.times()
+        spent.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    return min(spent)
+
+
+@pytest.mark.parametrize("words", LIGHT, ids=" ".join)
+def test_torch_is_not_imported(words: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-c", RUN, *words], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == f"False {2 if words == ['nope'] else 0}"
+
+
+def test_a_third_of_the_time_of_torch() -> None:
+    torch = cpu_seconds("-c", "import torch")
+    for words in (["--help"], ["list"]):
+        assert cpu_seconds("-m", "rate", *words) < torch / 3
