@@ -8,7 +8,9 @@ from rate.errors import RateError
 from rate.evaluation.evaluator import EvalConfig
 from rate.experiment import Run, load, train_run
 from rate.models import MODELS, RateConfig, SequencePolicy, suggest_config
+from rate.models.acting import INTERVENTIONS, PROMPTS
 from rate.models.actor import Actor
+from rate.models.interventions import Intervention, Recorder, intervene
 from rate.recipes import RECIPES, recipe
 from rate.reports import write_report
 from rate.training.config import TrainConfig
@@ -16,7 +18,9 @@ from rate.types import Trajectory
 
 __all__ = [
     "ENVS",
+    "INTERVENTIONS",
     "MODELS",
+    "PROMPTS",
     "RECIPES",
     "Actor",
     "DataConfig",
@@ -24,8 +28,10 @@ __all__ = [
     "EnvSpec",
     "EvalCase",
     "EvalConfig",
+    "Intervention",
     "RateConfig",
     "RateError",
+    "Recorder",
     "Run",
     "RunConfig",
     "SequencePolicy",
@@ -33,6 +39,7 @@ __all__ = [
     "StoreWriter",
     "TrainConfig",
     "Trajectory",
+    "intervene",
     "load",
     "recipe",
     "suggest_config",

@@ -169,6 +169,10 @@ class EpisodeRecord:
     step: int
     """Optimiser step of the checkpoint."""
     tags: Mapping[str, str] = field(default_factory=dict)
+    intervention: str = ""
+    """What was changed in the policy while it acted, such as memory-noise=0.5; empty: nothing."""
+    prompt: str = "countdown"
+    """Which return-to-go was shown."""
 
 
 def to_tensor(tree: Tree, device: torch.device | str = "cpu") -> Tree:

@@ -56,6 +56,8 @@ def test_every_episode_is_recorded(run: Path, capsys: pytest.CaptureFixture[str]
         "checkpoint",
         "step",
         "tags",
+        "intervention",
+        "prompt",
     }
     assert all(line.keys() == fields for line in episodes)
     assert len({line["seed"] for line in episodes}) == 5
@@ -132,3 +134,36 @@ def test_data_that_has_changed_is_not_taken_for_the_data_of_a_run(tmp_path: Path
     last.unlink()  # as after a kill before the first checkpoint
     with pytest.raises(DataError, match=r"is not the data that .* was trained on"):
         train_run(config(data=own, steps=2), tmp_path / "run", resume=True)
+
+
+def test_an_intervention_never_passes_for_a_clean_evaluation(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    args = ["eval", str(run), "--set", "length=9", "--episodes", "4", "--skip-done"]
+    # Records from before there were interventions: they are clean.
+    assert main(args) == 0
+    for name in ("eval.jsonl", "evaluations.jsonl"):
+        lines = [json.loads(line) for line in (run / name).read_text().splitlines()]
+        old = [{key: line[key] for key in line if key not in ("intervention", "prompt")} for line in lines]
+        (run / name).write_text("".join(json.dumps(line) + "\n" for line in old))
+    for more, episodes in (([], 4), (["--intervene", "memory-noise=1"], 8), (["--intervene", "memory-noise"], 8)):
+        assert main([*args, *more]) == 0
+        assert len((run / "eval.jsonl").read_text().splitlines()) == episodes
+    for more, episodes in ((["--intervene", "memory-noise=0.5"], 12), (["--prompt", "constant"], 16), ([], 16)):
+        assert main([*args, *more]) == 0
+        assert len((run / "eval.jsonl").read_text().splitlines()) == episodes
+    records = [json.loads(line) for line in (run / "eval.jsonl").read_text().splitlines()]
+    how = [(record.get("intervention", ""), record.get("prompt", "countdown")) for record in records[::4]]
+    assert how == [
+        ("", "countdown"),
+        ("memory-noise=1", "countdown"),
+        ("memory-noise=0.5", "countdown"),
+        ("", "constant"),
+    ]
+    capsys.readouterr()
+    assert main(["eval", str(run), "--intervene", "cache-noise=1"]) == 2
+    assert capsys.readouterr().err == "rate: this model carries no cache from segment to segment to intervene on\n"
+
+
+def test_a_run_is_evaluated_under_interventions_from_python(run: Path) -> None:
+    loaded, judge = load(run), EvalConfig(episodes=4)
+    both = loaded.evaluate("length=9", config=judge, intervene=["memory-noise=0.5", "memory-swap"])[0]
+    assert {record.intervention for record in both.records} == {"memory-noise=0.5+memory-swap=1"}

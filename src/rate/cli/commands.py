@@ -92,6 +92,8 @@ def evaluate(
     checkpoint: str = "last",
     seed: int | None = None,
     target_return: float | None = None,
+    prompt: str | None = None,
+    intervene: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     max_steps: int | None = None,
     skip_done: bool = False,
     held_out: tyro.conf.FlagCreatePairsOff[bool] = False,
@@ -111,6 +113,8 @@ def evaluate(
         checkpoint: last, best or step_N.
         seed: Seed of the episodes; None: as the run's configuration says.
         target_return: Return to ask for; None: the one that each case names.
+        prompt: Return-to-go to show: countdown, constant, per-segment, none; None: as the run's configuration says.
+        intervene: Change the policy while it acts, as name=strength, such as memory-noise=0.5; repeat to combine.
         max_steps: Episodes are cut here; None: as the run's configuration or the case says.
         skip_done: Skip cases of which this checkpoint has as many episodes recorded.
         held_out: Instead of playing, tell the action error on the episodes that were held out of training.
@@ -123,10 +127,12 @@ def evaluate(
     if held_out or not (loaded.config.env.name or set):
         return _show_held_out(loaded.held_out(), json)
     asked: dict[str, Any] = {"episodes": episodes, "batch": batch, "seed": seed, "target_return": target_return}
-    asked["max_steps"] = max_steps
+    asked |= {"max_steps": max_steps, "prompt": prompt}
     chosen = replace(loaded.config.eval, **{name: value for name, value in asked.items() if value is not None})
     with bar("evaluating") as progress:
-        results = loaded.evaluate(set, config=chosen, skip_done=skip_done, on_step=progress.on_env_step)
+        results = loaded.evaluate(
+            set, config=chosen, intervene=intervene, skip_done=skip_done, on_step=progress.on_env_step
+        )
     if loaded.alone:
         note(f"{run} is a checkpoint on its own; nothing is recorded")
     for result in results:
@@ -155,6 +161,7 @@ def case_row(result: CaseResult) -> dict[str, Any]:
     rate, mean = result.success_rate, result.return_mean
     return {
         "case": result.case.name,
+        "intervention": result.records[0].intervention,
         "episodes": len(result.records),
         "success_rate": asdict(rate) if rate else None,
         "return_mean": mean.value,
@@ -171,7 +178,9 @@ def case_table(results: list[CaseResult]) -> Table:
         success = f"{rate.value:.2f} \\[{rate.low:.2f}, {rate.high:.2f}]" if rate else "-"
         returns = f"{mean.value:.3f} ± {mean.value - mean.low:.3f}"
         cost = (f"{result.ms_per_step:.2f}", f"{result.seconds:.1f}")
-        table.add_row(result.case.name, str(len(result.records)), success, returns, *cost)
+        intervention = result.records[0].intervention
+        name = f"{result.case.name}, {intervention}" if intervention else result.case.name
+        table.add_row(name, str(len(result.records)), success, returns, *cost)
     return table
 
 

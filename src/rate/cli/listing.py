@@ -9,6 +9,7 @@ import tyro
 
 from rate.envs import ENVS
 from rate.models import MODELS
+from rate.models.acting import INTERVENTIONS, PROMPTS
 from rate.nn.encoding import ENCODERS
 from rate.nn.valves import VALVES
 from rate.objectives import OBJECTIVES
@@ -23,17 +24,20 @@ KINDS: dict[str, Registry[Any]] = {
     "valves": VALVES,
     "encoders": ENCODERS,
     "objectives": OBJECTIVES,
+    "interventions": INTERVENTIONS,
+    "prompts": PROMPTS,
 }
+Kind = Literal[
+    "all", "envs", "models", "recipes", "suites", "valves", "encoders", "objectives", "interventions", "prompts"
+]
 
 
 def list_names(
-    kind: tyro.conf.Positional[
-        Literal["all", "envs", "models", "recipes", "suites", "valves", "encoders", "objectives"]
-    ] = "all",
+    kind: tyro.conf.Positional[Kind] = "all",
     *,
     json: bool = False,
 ) -> None:
-    """List what there is: environments, models, recipes, suites, valves, encoders, objectives.
+    """List what there is: environments, models, recipes, suites, valves, encoders, objectives, ways to act.
 
     Args:
         kind: What to list.

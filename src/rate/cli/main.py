@@ -90,7 +90,7 @@ def build() -> Registry[Command]:
 
 HELP = """usage: rate COMMAND ...
 
-  list      environments, models, recipes, suites, valves, encoders, objectives
+  list      environments, models, recipes, suites, valves, encoders, objectives, ...
   collect   a data set from an environment's expert
   data      info, check: what a data set holds, and what is wrong with it; import, export: other formats
   train     a recipe, or --data of your own, edited by options; --resume goes on after any interruption

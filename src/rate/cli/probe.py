@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 from rich.table import Table
@@ -25,6 +26,7 @@ def probe(
     *,
     set: str = "",
     episodes: int = 20,
+    intervene: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     checkpoint: str = "last",
     out: Path | None = None,
     device: str = "cpu",
@@ -37,6 +39,7 @@ def probe(
         run: Run directory, or one checkpoint directory.
         set: Arguments of the environment, as name=value[,name=value]; empty: the longest case of the run.
         episodes: How many.
+        intervene: Change the policy while it acts, as name=strength, such as memory-noise=0.5; repeat to combine.
         checkpoint: last, best or step_N.
         out: Directory for probe.json and the figure; None: `probe` in the run directory.
         device: Where to run: auto, cpu, cuda, mps.
@@ -52,8 +55,9 @@ def probe(
     if where.exists() and not where.is_dir():
         raise ConfigError(f"{where} is a file; give a directory for --out")
     with bar("probing") as progress:
-        found = _measure(loaded, set, episodes, progress.on_env_step)
-    title = f"{loaded.config.env.name}, {found.case}: {loaded.config.model.name}, {found.episodes} episodes"
+        found = _measure(loaded, set, episodes, intervene, progress.on_env_step)
+    case = f"{found.case}, {found.intervention}" if found.intervention else found.case
+    title = f"{loaded.config.env.name}, {case}: {loaded.config.model.name}, {found.episodes} episodes"
     facts = {"run": str(run), "checkpoint": loaded.checkpoint, "step": loaded.step, **found.summary()}
     facts = to_dict(facts)  # memory that has grown past all bounds is not a number, which JSON cannot say
     write_preservation(where, facts, _curves(found), title)
@@ -64,12 +68,19 @@ def probe(
     OUT.print(f"{where / 'probe.json'}, {where / 'preservation.png'}", markup=False)
 
 
-def _measure(run: Run, text: str, episodes: int, on_step: OnStep) -> Preservation:
+def _measure(run: Run, text: str, episodes: int, intervene: tuple[str, ...], on_step: OnStep) -> Preservation:
     config, data = replace(run.config.eval, episodes=episodes), run.config.data
     case = max(run.cases(text), key=lambda one: one.max_steps)
     spec = find_env(run.config.env.name)
     return probe_memory(
-        run.policy, spec, case, config, return_scale=data.return_scale, oracle=data.oracle, on_step=on_step
+        run.policy,
+        spec,
+        case,
+        config,
+        return_scale=data.return_scale,
+        oracle=data.oracle,
+        intervene=intervene,
+        on_step=on_step,
     )
 
 

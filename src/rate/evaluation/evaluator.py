@@ -20,6 +20,7 @@ from rate.data.windows import parse_options
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import ConfigError
 from rate.evaluation.statistics import Interval, mean_sem, wilson_interval
+from rate.models.acting import PROMPTS, read_intervention
 from rate.models.values import check_number
 from rate.registry import check_names
 from rate.seeding import Purpose, episode_seeds
@@ -27,6 +28,8 @@ from rate.types import EpisodeRecord, Spaces
 
 if TYPE_CHECKING:
     from rate.evaluation.rollout import Episodes, Watch
+    from rate.models.actor import Actor
+    from rate.models.interventions import Intervention
     from rate.models.policy import SequencePolicy
 
 OnStep = Callable[[EvalCase, int], None]
@@ -46,6 +49,8 @@ class EvalConfig:
     seed: int = 0
     target_return: float | None = None
     """Return to ask for; None: the one that the environment's case names."""
+    prompt: str = "countdown"
+    """Which return-to-go is shown: countdown, constant, per-segment, or none (a policy without return tokens)."""
     max_steps: int | None = None
     """Episodes are cut here; None: where the case says."""
 
@@ -54,6 +59,7 @@ class EvalConfig:
             raise ConfigError(f"eval.episodes is {self.episodes}; it must be at least 1")
         if self.batch < 1:
             raise ConfigError(f"eval.batch is {self.batch}; it must be at least 1")
+        check_names([self.prompt], PROMPTS, "prompt")
         if self.max_steps is not None and self.max_steps < 1:
             raise ConfigError(f"eval.max_steps is {self.max_steps}; it must be at least 1, or None")
         if self.target_return is not None:
@@ -103,6 +109,8 @@ def _case(spec: EnvSpec, options: dict[str, Any]) -> EvalCase:
 def target_of(case: EvalCase, config: EvalConfig) -> float:
     """The return to ask for: the configuration's, or that of the case."""
     target = case.target_return if config.target_return is None else config.target_return
+    if target is None and not PROMPTS.get(config.prompt).asks:
+        return 0.0
     if target is None:
         raise ConfigError(f"the case {case.name!r} names no return to ask for; give eval.target_return")
     return target
@@ -131,6 +139,13 @@ class Evaluator:
     oracle: str = ""
     """The privileged fact that the policy is told; empty: none."""
     purpose: Purpose = Purpose.REPORT
+    intervene: Sequence[str] = ()
+    """Interventions under which the policy acts, such as "memory-noise=0.5"."""
+
+    @property
+    def intervention(self) -> str:
+        """The interventions as one name, by which an evaluation is known; empty: there is none."""
+        return "+".join(read_intervention(text)[0] for text in self.intervene)
 
     def run(
         self, policy: SequencePolicy[Any], case: EvalCase, *, checkpoint: str, step: int, on_step: OnStep | None = None
@@ -151,6 +166,8 @@ class Evaluator:
                 checkpoint=checkpoint,
                 step=step,
                 tags=case.tags,
+                intervention=self.intervention,
+                prompt=self.config.prompt,
             )
             for seeds, found in batches
             for seed, total, length in zip(seeds, found.returns, found.lengths, strict=True)
@@ -165,11 +182,18 @@ class Evaluator:
         )
 
     def play(
-        self, policy: SequencePolicy[Any], case: EvalCase, watch: Watch | None = None
+        self,
+        policy: SequencePolicy[Any],
+        case: EvalCase,
+        watch: Watch | None = None,
+        inside: Sequence[Intervention] = (),
     ) -> list[tuple[NDArray[np.int64], Episodes]]:
-        """The seeds and episodes of a case, batch by batch; mode and random state of the caller stay as they were."""
+        """The seeds and episodes of a case, batch by batch; mode and random state of the caller stay as they were.
+
+        `watch` sees every step, `inside` what goes on in the policy.
+        """
         from rate.evaluation.rollout import acting, rollout
-        from rate.models.actor import Actor
+        from rate.models.interventions import intervene
 
         config, case = self.config, limited(case, self.config)
         target = target_of(case, config)
@@ -179,10 +203,17 @@ class Evaluator:
         try:
             check_fit(case, env.spaces, policy.spaces)
             with acting(policy, config.seed):
-                actor = Actor(policy, target_return=target, return_scale=self.return_scale, sample=config.sample)
-                return [(part, rollout(actor, env, part, case.max_steps, watch, self.oracle)) for part in batches]
+                actor = self._actor(policy, target)
+                with intervene(actor, *self.intervene, *inside, seed=config.seed):
+                    return [(part, rollout(actor, env, part, case.max_steps, watch, self.oracle)) for part in batches]
         finally:
             env.close()
+
+    def _actor(self, policy: SequencePolicy[Any], target: float) -> Actor:
+        from rate.models.actor import Actor
+
+        how, scale = self.config, self.return_scale
+        return Actor(policy, target_return=target, return_scale=scale, sample=how.sample, prompt=how.prompt)
 
 
 def _counting(on_step: OnStep | None, case: EvalCase) -> Watch | None:

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import ConfigError
 from rate.evaluation.evaluator import EvalConfig, Evaluator, OnStep
 from rate.evaluation.rollout import LockStep
 from rate.evaluation.statistics import Floats, Interval
+from rate.models.interventions import Intervention, Moment
 from rate.models.policy import SequencePolicy
 from rate.models.segment import SegmentPolicy
 
@@ -61,6 +62,8 @@ class Preservation:
     """What the probe found in one case."""
 
     case: str
+    intervention: str
+    """Under which the policy acted; empty: none."""
     episodes: int
     memory_tokens: int
     updates: tuple[MemoryUpdate, ...]
@@ -90,28 +93,37 @@ def probe_memory(
     *,
     return_scale: float = 1.0,
     oracle: str = "",
+    intervene: Sequence[str] = (),
     on_step: OnStep | None = None,
 ) -> Preservation:
     """Run the episodes that an evaluation would run, and measure every update of memory in them."""
     segments = check_has_memory(policy)
     memory, steps = segments.slots.memory, segments.slots.steps
-    evaluator = Evaluator(spec=spec, config=config, return_scale=return_scale, oracle=oracle)
+    evaluator = Evaluator(
+        spec=spec, config=config, return_scale=return_scale, oracle=oracle, intervene=tuple(intervene)
+    )
     updates: dict[int, list[Measures]] = defaultdict(list)
-    with listening(segments) as heard:
+    probe = ValveProbe()
 
-        def watch(at: LockStep) -> None:
-            for measures in heard:
-                # Update n is made before step n K + 1 is taken; a batch holds finished episodes for a while.
-                updates[(at.number - 1) // steps].append({name: values[at.alive] for name, values in measures.items()})
-            heard.clear()
-            if on_step is not None:
-                on_step(case, at.number)
+    def watch(at: LockStep) -> None:
+        for measures in probe.measured:
+            # Update n is made before step n K + 1 is taken; a batch holds finished episodes for a while.
+            updates[(at.number - 1) // steps].append({name: values[at.alive] for name, values in measures.items()})
+        probe.measured.clear()
+        if on_step is not None:
+            on_step(case, at.number)
 
-        evaluator.play(policy, case, watch)
+    evaluator.play(policy, case, watch, [probe])
     if not updates:
         raise ConfigError(f"no episode of {case.name} is longer than a segment of {steps} steps; take a longer one")
     found = tuple(summarise(number, parts, memory) for number, parts in updates.items())
-    return Preservation(case=case.name, episodes=config.episodes, memory_tokens=memory, updates=found)
+    return Preservation(
+        case=case.name,
+        intervention=evaluator.intervention,
+        episodes=config.episodes,
+        memory_tokens=memory,
+        updates=found,
+    )
 
 
 def check_has_memory(policy: SequencePolicy[Any]) -> SegmentPolicy:
@@ -121,21 +133,21 @@ def check_has_memory(policy: SequencePolicy[Any]) -> SegmentPolicy:
     raise ConfigError("this model carries no memory embeddings from segment to segment; probe a run of rate or rmt")
 
 
-@contextmanager
-def listening(policy: SegmentPolicy) -> Iterator[list[Measures]]:
-    """The list that what is measured of every call of the valve is added to."""
-    heard: list[Measures] = []
-    valve = policy.valve
+class ValveProbe(Intervention):
+    """Changes nothing, and measures every call of the valve."""
 
-    def hear(_: nn.Module, given: tuple[Tensor, Tensor, Tensor], kept: tuple[Tensor, Tensor]) -> None:
-        incoming, written, _cell = given
-        heard.append(measure(incoming, kept[0], valve.candidates(incoming, written)))
+    def __init__(self) -> None:
+        super().__init__()
+        self.measured: list[Measures] = []
 
-    handle = valve.register_forward_hook(hear)
-    try:
-        yield heard
-    finally:
-        handle.remove()
+    def attach(self, policy: SequencePolicy[Any], now: Callable[[], Moment]) -> Sequence[RemovableHandle]:
+        valve = check_has_memory(policy).valve
+
+        def see(_: nn.Module, given: tuple[Tensor, Tensor, Tensor], kept: tuple[Tensor, Tensor]) -> None:
+            incoming, written, _cell = given
+            self.measured.append(measure(incoming, kept[0], valve.candidates(incoming, written)))
+
+        return [valve.register_forward_hook(see)]
 
 
 def measure(incoming: Tensor, kept: Tensor, candidates: Tensor | None) -> Measures:

@@ -26,6 +26,9 @@ from rate.training.device import pick_device
 from rate.training.run_dir import RunDir
 from rate.types import Spaces
 
+BEFORE = {"intervention": "", "prompt": "countdown"}
+"""What evaluations were before they named it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
@@ -64,6 +67,7 @@ class Run:
             target_return=target_return,
             return_scale=self.config.data.return_scale,
             sample=self.config.eval.sample if sample is None else sample,
+            prompt=self.config.eval.prompt,
         )
 
     def evaluate(
@@ -71,21 +75,29 @@ class Run:
         cases: str | Sequence[str] = (),
         *,
         config: EvalConfig | None = None,
+        intervene: str | Sequence[str] = (),
         skip_done: bool = False,
         on_step: OnStep | None = None,
         on_case: Callable[[CaseResult], None] | None = None,
     ) -> list[CaseResult]:
         """Evaluate on cases such as "length=90" (none: those of the configuration) and record every episode.
 
-        `skip_done` leaves out what is recorded already. A checkpoint on its own is evaluated without a record.
+        `intervene` names what is changed in the policy meanwhile, such as "memory-noise=0.5". `skip_done` leaves out
+        what is recorded already. A checkpoint on its own is evaluated without a record.
         """
         chosen = config or self.config.eval
         check_seed("eval.seed", chosen.seed)
         spec, run, results = find_env(self.config.env.name), None if self.alone else RunDir.open(self.path), []
         data = self.config.data
-        evaluator = Evaluator(spec=spec, config=chosen, return_scale=data.return_scale, oracle=data.oracle)
+        evaluator = Evaluator(
+            spec=spec,
+            config=chosen,
+            return_scale=data.return_scale,
+            oracle=data.oracle,
+            intervene=(intervene,) if isinstance(intervene, str) else tuple(intervene),
+        )
         for case in self.cases(cases, chosen):
-            if skip_done and run is not None and self._is_done(run, case, chosen):
+            if skip_done and run is not None and self._is_done(run, case, chosen, evaluator.intervention):
                 continue
             result = evaluator.run(self.policy, case, checkpoint=self.checkpoint, step=self.step, on_step=on_step)
             if run is not None:
@@ -130,14 +142,14 @@ class Run:
         run, config = RunDir.open(self.path), self.config.eval
         return [case for case in self.cases() if not self._is_done(run, case, config)]
 
-    def _is_done(self, run: RunDir, case: EvalCase, config: EvalConfig) -> bool:
+    def _is_done(self, run: RunDir, case: EvalCase, config: EvalConfig, intervention: str = "") -> bool:
         """Whether one evaluation of this checkpoint holds these episodes; older records tell less of how."""
         target = target_of(case, config)
         what = {"case": case.name, "checkpoint": self.checkpoint, "step": self.step}
         how = {"seed": config.seed, "target_return": to_dict(target), "sample": config.sample}
-        how["max_steps"] = config.max_steps
+        how |= {"max_steps": config.max_steps, "intervention": intervention, "prompt": config.prompt}
         return any(
-            {**how, **line}.items() >= {**what, **how}.items() and line["episodes"] >= config.episodes
+            {**how, **BEFORE, **line}.items() >= {**what, **how}.items() and line["episodes"] >= config.episodes
             for line in run.read_evaluations()
         )
 
@@ -151,6 +163,8 @@ class Run:
             "target_return": to_dict(result.records[0].target_return),
             "sample": config.sample,
             "max_steps": config.max_steps,
+            "intervention": result.records[0].intervention,
+            "prompt": config.prompt,
             "episodes": len(result.records),
             "seconds": result.seconds,
             "env_steps": result.env_steps,

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from rate.errors import ConfigError
+from rate.models.acting import PROMPTS
 from rate.models.policy import SequencePolicy
 from rate.models.values import check_actions, check_number, check_positive, is_finite, numbers, to_float32
 from rate.types import Array, Inputs, Output, Tree, tree_leaves, tree_map
@@ -41,7 +42,8 @@ class Cohort:
 class Actor:
     """Acts with a policy: `act` for an action, `observe` for the reward that followed, `reset` for a new episode.
 
-    An observation with one axis more than its space is a batch; the batch keeps its size until a full reset.
+    An observation with one axis more than its space is a batch; the batch keeps its size until a full reset. `prompt`
+    says which return-to-go is shown.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Actor:
         target_return: float,
         return_scale: float = 1.0,
         sample: bool = False,
+        prompt: str = "countdown",
     ) -> None:
         if not isinstance(policy, SequencePolicy):
             raise ConfigError(f"an actor needs a policy, not {policy!r}; a run has one: run.policy, or run.actor()")
@@ -59,6 +62,7 @@ class Actor:
         self.return_scale = check_positive("return_scale", return_scale)
         check_number("target_return / return_scale", self.target_return / self.return_scale)
         self.sample = sample
+        self.prompt = PROMPTS.get(prompt)(policy)
         self._shapes = _leaf_shapes(policy.spaces.observation)
         self.cohort: Cohort | None = None
         """The rows that are being run: what a hook on the policy sees belongs to them."""
@@ -81,7 +85,7 @@ class Actor:
             x = Inputs(
                 observation=observation,
                 previous_action=cohort.previous_action,
-                return_to_go=return_to_go,
+                return_to_go=self._shown(return_to_go, cohort),
                 timestep=cohort.timestep,
                 oracle=oracle,
             )
@@ -98,6 +102,13 @@ class Actor:
         except IndexError:  # a class without a row in a table; to look before each step would cost more
             space = self.policy.spaces.observation
             raise ConfigError(f"the observation holds a class that is not in the space {space}") from None
+
+    def _shown(self, left: Tensor, cohort: Cohort) -> Tensor:
+        """The return-to-go that the prompt shows, from which the next rewards are taken."""
+        shown = self.prompt(left, self.target_return / self.return_scale, cohort.timestep)
+        if shown is not left:
+            self._return_to_go[cohort.rows] = shown
+        return shown
 
     @torch.inference_mode()
     def observe(self, reward: ArrayLike, action: ArrayLike | None = None) -> None:

@@ -24,6 +24,7 @@ NOT_THE_EXPERIMENT = frozenset(
         "eval.cases",
         "eval.episodes",
         "eval.batch",
+        "eval.prompt",
         "train.device",
         "train.recompute",
         "train.log_every",

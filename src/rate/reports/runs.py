@@ -18,6 +18,8 @@ from rate.types import EpisodeRecord
 
 EvaluationKey: TypeAlias = tuple[str, str, str, int]
 """Case, mark of the evaluation, checkpoint, step."""
+How: TypeAlias = tuple[str, str]
+"""Intervention and prompt: evaluations that differ in them are never put together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,8 @@ class CaseResult:
     step: int
     records: tuple[EpisodeRecord, ...]
     cost: Cost | None
+    intervention: str = ""
+    prompt: str = "countdown"
 
     def tag(self, name: str) -> float | None:
         """The numeric value of a tag, where all episodes agree on one."""
@@ -59,6 +63,9 @@ class RunSummary:
     config: Mapping[str, Any]
     metrics: tuple[Mapping[str, Any], ...]
     cases: tuple[CaseResult, ...]
+    """As the run was meant to act."""
+    altered: tuple[CaseResult, ...] = ()
+    """Under interventions, or shown another return-to-go than its configuration says."""
     metric: str
     """success_rate or return_mean"""
     axis: str | None
@@ -86,7 +93,9 @@ def read_run(path: Path, *, need_evaluation: bool = False) -> RunSummary:
     records = [_record(line, path / "eval.jsonl") for line in lines]
     if not records and (need_evaluation or not metrics):
         raise CheckpointError(f"{path} has no evaluated episodes{'' if need_evaluation else ' and no metrics'}")
-    cases, notes = _last_evaluations(records, costs)
+    evaluated, notes = _last_evaluations(records, costs)
+    plain = ("", _prompt(config))
+    cases = tuple(case for case in evaluated if (case.intervention, case.prompt) == plain)
     cut = [name for name, is_cut in (("metrics.jsonl", metrics_cut), ("eval.jsonl", eval_cut)) if is_cut]
     notes += [f"the last line of {name} is cut off and was left out" for name in cut]
     meta = read_optional_object(path / "meta.json")
@@ -99,6 +108,7 @@ def read_run(path: Path, *, need_evaluation: bool = False) -> RunSummary:
         config=config,
         metrics=tuple(metrics),
         cases=cases,
+        altered=tuple(case for case in evaluated if case not in cases),
         metric=_metric(meta, records),
         axis=meta.get("axis") or _infer_axis(cases),
         axis_unit=str(meta.get("axis_unit") or ""),
@@ -145,6 +155,12 @@ def _seed(config: Mapping[str, Any], path: Path) -> int:
     return seed
 
 
+def _prompt(config: Mapping[str, Any]) -> str:
+    """The one that the run is judged with; runs from before there were several have the first."""
+    judge = config.get("eval")
+    return str(judge.get("prompt") or "countdown") if isinstance(judge, Mapping) else "countdown"
+
+
 def _record(line: Mapping[str, Any], path: Path) -> EpisodeRecord:
     try:
         record = EpisodeRecord(
@@ -158,6 +174,8 @@ def _record(line: Mapping[str, Any], path: Path) -> EpisodeRecord:
             checkpoint=str(line["checkpoint"]),
             step=int(line["step"]),
             tags={str(key): str(value) for key, value in (line.get("tags") or {}).items()},
+            intervention=str(line.get("intervention") or ""),
+            prompt=str(line.get("prompt") or "countdown"),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CheckpointError(f"{path} holds a line that is not an episode record ({error!r})") from error
@@ -169,18 +187,20 @@ def _record(line: Mapping[str, Any], path: Path) -> EpisodeRecord:
 def _last_evaluations(
     records: Sequence[EpisodeRecord], costs: Sequence[Mapping[str, Any]]
 ) -> tuple[tuple[CaseResult, ...], list[str]]:
-    groups: dict[EvaluationKey, list[EpisodeRecord]] = {}
-    newest: dict[str, EvaluationKey] = {}
+    groups: dict[tuple[EvaluationKey, How], list[EpisodeRecord]] = {}
+    newest: dict[tuple[str, How], EvaluationKey] = {}
     for record in records:
         # Older files have no mark; there, evaluations of one checkpoint cannot be told apart.
         key = (record.case, record.evaluation, record.checkpoint, record.step)
-        groups.setdefault(key, []).append(record)
-        newest[record.case] = key
+        how = (record.intervention, record.prompt)
+        groups.setdefault((key, how), []).append(record)
+        newest[record.case, how] = key
     results, repeated = [], 0
-    for case, key in newest.items():
-        kept = _newest_of_each_seed(groups[key])
-        repeated += len(groups[key]) - len(kept)
-        results.append(CaseResult(case=case, checkpoint=key[2], step=key[3], records=kept, cost=_cost(key, costs)))
+    for (case, how), key in newest.items():
+        kept = _newest_of_each_seed(groups[key, how])
+        repeated += len(groups[key, how]) - len(kept)
+        found = CaseResult(case=case, checkpoint=key[2], step=key[3], records=kept, cost=_cost(key, costs))
+        results.append(replace(found, intervention=how[0], prompt=how[1]))
     note = f"{repeated} episodes that a later evaluation repeated with the same seed were left out"
     return tuple(results), [note] if repeated else []
 

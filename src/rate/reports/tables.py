@@ -35,6 +35,10 @@ class Row(TypedDict):
     model: str
     env: str
     case: str
+    intervention: str
+    """What was changed in the policy while it acted; empty: nothing."""
+    prompt: str
+    """Which return-to-go it was shown."""
     episodes: int
     metric: str
     value: float
@@ -111,13 +115,15 @@ def format_number(value: float) -> str:
 
 def _run_rows(run: RunSummary) -> list[Row]:
     rows = []
-    for case in run.cases:
+    for case in (*run.cases, *run.altered):
         interval = estimate(case.records, run.metric)
         row = Row(
             run=run.name,
             model=run.model,
             env=run.env,
             case=case.case,
+            intervention=case.intervention,
+            prompt=case.prompt,
             episodes=len(case.records),
             metric=run.metric,
             value=interval.value,

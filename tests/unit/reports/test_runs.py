@@ -12,6 +12,7 @@ import pytest
 
 from rate.errors import CheckpointError
 from rate.reports import read_run, read_runs
+from rate.reports.tables import summary_rows
 
 NO_SEED = '{"model": {"name": "rate"}, "env": {"name": "tmaze"}, "seed": null}'
 
@@ -168,3 +169,22 @@ def test_cost_without_its_numbers_is_no_cost(make_run: Any) -> None:
     path = make_run("a", records=make_run.episodes("length-9", 2, 4))
     make_run.write(path / "evaluations.jsonl", [{"case": "length-9", "checkpoint": "last", "step": 100}])
     assert read_run(path).cases[0].cost is None
+
+
+def test_altered_evaluations_never_mix_with_plain_ones(make_run: Any) -> None:
+    """Whatever was written last: noise and other prompts stand apart, and old lines without a word of it are plain."""
+    plain = make_run.episodes("length-90", 20, 20)
+    noisy = make_run.episodes("length-90", 10, 20, intervention="memory-noise=1", prompt="countdown")
+    asked = make_run.episodes("length-90", 5, 20, intervention="", prompt="constant")
+    run = read_run(make_run("a", records=[*plain, *noisy, *asked]))
+    assert [(case.case, sum(bool(one.success) for one in case.records)) for case in run.cases] == [("length-90", 20)]
+    found = {(case.intervention, case.prompt): sum(bool(one.success) for one in case.records) for case in run.altered}
+    assert found == {("memory-noise=1", "countdown"): 10, ("", "constant"): 5}
+    meant = read_run(make_run("b", records=[*plain, *asked], eval={"prompt": "constant"}))
+    assert [sum(bool(one.success) for one in case.records) for case in meant.cases] == [5]
+    rows = summary_rows([run])
+    assert [(row["intervention"], row["prompt"], row["value"]) for row in rows] == [
+        ("", "countdown", 1.0),
+        ("memory-noise=1", "countdown", 0.5),
+        ("", "constant", 0.25),
+    ]

@@ -26,7 +26,7 @@ from rate.reports.tables import (
     summary_rows,
 )
 
-KEYS = ["run", "model", "env", "case", "episodes", "metric", "value", "low", "high"]
+KEYS = ["run", "model", "env", "case", "intervention", "prompt", "episodes", "metric", "value", "low", "high"]
 
 
 def read(*paths: Path) -> Sequence[Experiment]:
