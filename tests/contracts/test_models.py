@@ -47,6 +47,15 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "rate-lstm-cache-one-step": ("rate", {"valve": "lstm", "segment_len": 1, "cache_tokens": 7}),
     "gtrxl-short-cache": ("gtrxl", {"cache_tokens": 5}),
     "rate-gated": ("rate", {"gated": True, "feed_forward": 0}),
+    "rate-no-returns": ("rate", {"return_to_go": False, "valve_bias": 4.0, "timesteps": K + 1, "cache_tokens": 7}),
+    "rate-observations": (
+        "rate",
+        {"return_to_go": False, "previous_action": False, "clock": "sinusoidal", "timesteps": 9},
+    ),
+    "trxl-no-actions": ("trxl", {"previous_action": False}),
+    "dt-no-returns": ("dt", {"context": K, "return_to_go": False}),
+    "oracle-dt-no-actions": ("oracle-dt", {"context": K, "previous_action": False}),
+    "dmamba-clock": ("dmamba", {"return_to_go": False, "clock": "sinusoidal", "timesteps": K}),
     "dt-short": ("dt", {"context": K}),
     "dt-one-step": ("dt", {"context": 1, "feed_forward": 0}),
     "dt-timesteps": ("dt", {"context": K, "timesteps": K + 1, "kv_heads": 4}),
@@ -389,7 +398,11 @@ def test_every_token_is_read(policy: Policy, spaces: Spaces) -> None:
 def test_memory_reaches_every_later_step(memory_config: RateConfig) -> None:
     policy = build(memory_config, SPACES["vector"])
     window, here = repeated(SPACES["vector"], LENGTH), torch.eye(LENGTH).bool()
-    for part, lag in (("return_to_go", 0), ("observation", 0), ("action", 1)):
+    config = policy.tokens.config
+    parts = {"return_to_go": (0, config.returns), "observation": (0, True), "action": (1, config.actions)}
+    for part, (lag, given) in parts.items():
+        if not given:
+            continue
         moved = changed(window, SPACES["vector"], **{part: here})
         difference = (predict(policy, moved) - predict(policy, window)).abs().amax(2)
         assert (difference[torch.ones_like(difference).triu(lag).bool()] > 0).all()

@@ -14,7 +14,7 @@ from rate.envs.batch import stack_trees
 from rate.envs.spec import CollectRequest
 from rate.errors import MissingExtraError
 from rate.nn.encoders import EARLIER, EncoderConfig
-from rate.nn.tokens import Tokens
+from rate.nn.tokens import Tokens, TokensConfig
 from rate.types import Inputs, Spaces, to_tensor, tree_map
 
 WIDTH, EPISODES, STEPS = 64, 2, range(3)
@@ -28,7 +28,10 @@ def sizes(name: str, encoder: EncoderConfig) -> list[float]:
     except MissingExtraError:
         pytest.skip("its extra is not installed")
     torch.manual_seed(0)
-    tokens = Tokens(Spaces(observation=env.observation_space, action=env.action_space), WIDTH, 0.0, encoder=encoder)
+    tokens = Tokens(
+        Spaces(observation=env.observation_space, action=env.action_space),
+        TokensConfig(width=WIDTH, dropout=0.0, encoder=encoder),
+    )
     episodes = list(spec.expert(CollectRequest(episodes=EPISODES, seed=0, kwargs={})))
     seen = [tree_map(itemgetter(step), one.observations) for one in episodes for step in STEPS]
     actions = torch.as_tensor(np.concatenate([one.actions[: len(STEPS)] for one in episodes]))

@@ -176,7 +176,9 @@ def _learner(config: RunConfig, spaces: Spaces) -> tuple[SequencePolicy[Any], Ob
 
 
 def _unroll(config: TrainConfig) -> Unroll:
-    return partial(unroll, bptt_segments=config.bptt_segments, recompute=config.recompute)
+    return partial(
+        unroll, bptt_segments=config.bptt_segments, recompute=config.recompute, action_noise=config.action_noise
+    )
 
 
 def _periodic(config: RunConfig) -> training.Evaluate:

@@ -29,15 +29,12 @@ class DtConfig(DecoderConfig):
     """K: steps of the window."""
     feed_forward: int = 64
     """Inner width of the feed-forward blocks; 0 leaves them out."""
-    timesteps: int = 0
-    """Rows of a learned table of places in the episode, added to the tokens; later places share the last row."""
     oracle: bool = False
     """Tell a privileged fact of the episode (data.oracle) before and behind the window."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_sizes(self, "context")
-        check_sizes(self, "timesteps", least=0)
 
     def check_window(self, window: int) -> None:
         check_context(self.context, window)
@@ -51,12 +48,9 @@ class DtConfig(DecoderConfig):
             raise ConfigError(f"{self.name} {told}; set data.oracle to one that the environment declares")
         return WindowPolicy(
             spaces,
-            self.width,
+            self.tokens(),
             self.context,
             partial(CausalTransformer, self.transformer()),
-            dropout=self.dropout,
-            timesteps=self.timesteps,
-            encoder=self.encoder,
             oracle=spaces.oracle if self.oracle else None,
         )
 

@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rate.errors import ConfigError
-from rate.models.config import MODELS, ModelConfig, check_context, check_share, check_sizes
+from rate.models.config import MODELS, check_context, check_share, check_sizes
+from rate.models.step import StepConfig
 from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
 
@@ -17,34 +18,29 @@ if TYPE_CHECKING:
 
 @CONFIG_CLASSES.register("LsdtConfig")
 @dataclass(frozen=True, kw_only=True)
-class LsdtConfig(ModelConfig):
+class LsdtConfig(StepConfig):
     """Attention for what is far, convolution for what is near."""
 
     name: str = "lsdt"
     context: int = 30
     """K: steps of the window."""
     layers: int = 2
-    width: int = 64
-    """d: width of every token."""
     heads: int = 2
     """Attention heads; they share the channels that the convolution leaves."""
     conv_width: int = 32
     """c: channels of the convolution; the attention has the other d - c."""
     kernel: int = 6
     """Tokens that the convolution sees: the current one and those just before it."""
-    dropout: float = 0.1
     kernel_dropout: float = 0.2
     """Dropout on the weights of the convolution."""
-    timesteps: int = 0
-    """Rows of a learned table of places in the episode, added to the tokens; later places share the last row."""
 
     def __post_init__(self) -> None:
         from rate.nn.lsdt import CHANNELS
 
-        check_sizes(self, "context", "layers", "width", "heads", "conv_width")
+        super().__post_init__()
+        check_sizes(self, "context", "layers", "heads", "conv_width")
         check_sizes(self, "kernel", least=2)  # the softmax over a single tap would leave nothing to learn
-        check_sizes(self, "timesteps", least=0)
-        check_share(self, "dropout", "kernel_dropout")
+        check_share(self, "kernel_dropout")
         attended = self.width - self.conv_width
         if self.conv_width % CHANNELS:
             raise ConfigError(f"model.conv_width = {self.conv_width} is not a multiple of {CHANNELS}")
@@ -70,16 +66,7 @@ class LsdtConfig(ModelConfig):
             dropout=self.dropout,
             kernel_dropout=self.kernel_dropout,
         )
-        make = partial(Lsdt, sizes)
-        return WindowPolicy(
-            spaces,
-            self.width,
-            self.context,
-            make,
-            dropout=self.dropout,
-            timesteps=self.timesteps,
-            encoder=self.encoder,
-        )
+        return WindowPolicy(spaces, self.tokens(), self.context, partial(Lsdt, sizes))
 
 
 @MODELS.register("lsdt")

@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rate.errors import ConfigError
-from rate.models.config import MODELS, ModelConfig, check_share, check_sizes
+from rate.models.config import MODELS, check_sizes
+from rate.models.step import StepConfig
 from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
 
@@ -20,13 +21,11 @@ if TYPE_CHECKING:
 
 @CONFIG_CLASSES.register("MambaConfig")
 @dataclass(frozen=True, kw_only=True)
-class MambaConfig(ModelConfig):
+class MambaConfig(StepConfig):
     """Decision Mamba."""
 
     name: str = "dmamba"
     layers: int = 2
-    width: int = 64
-    """d: width of every token."""
     state: int = 16
     """N: numbers that each inner channel carries."""
     expand: int = 2
@@ -35,7 +34,6 @@ class MambaConfig(ModelConfig):
     """Tokens that the convolution before the scan sees."""
     feed_forward: int = 256
     """Inner width of the feed-forward networks; 0 leaves them out."""
-    dropout: float = 0.1
     decay: float = 1.0
     """The decay rates start at 1 .. N times this; small ones let what is written last."""
     steps: tuple[float, float] = (1e-3, 1e-1)
@@ -44,8 +42,8 @@ class MambaConfig(ModelConfig):
     """Initialise as the public code does: step sizes near 0.7, a memory of a token or two. For comparison only."""
 
     def __post_init__(self) -> None:
-        check_sizes(self, "layers", "width", "state", "expand", "conv")
-        check_share(self, "dropout")
+        super().__post_init__()
+        check_sizes(self, "layers", "state", "expand", "conv")
         if self.feed_forward < 0:
             raise ConfigError(f"model.feed_forward is {self.feed_forward}; it must be at least 0 (0 leaves it out)")
         if not 0 < self.decay < math.inf:
@@ -62,8 +60,7 @@ class MambaConfig(ModelConfig):
         backbone = Mamba(
             self.width, layers=self.layers, mixer=mixer, feed_forward=self.feed_forward, dropout=self.dropout
         )
-        tokens = Tokens(spaces, self.width, self.dropout, encoder=self.encoder)
-        policy = RecurrentPolicy(spaces, tokens, backbone, separate=True)
+        policy = RecurrentPolicy(spaces, Tokens(spaces, self.tokens()), backbone, separate=True)
         return policy.apply(reference_initialise) if self.reference_init else policy
 
 

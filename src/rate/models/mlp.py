@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rate.models.config import MODELS, ModelConfig, check_choice, check_share, check_sizes
+from rate.models.config import MODELS, check_choice, check_sizes
+from rate.models.step import StepConfig
 from rate.nn.kinds import HeadKind
 from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
@@ -16,25 +17,20 @@ if TYPE_CHECKING:
 
 @CONFIG_CLASSES.register("MlpConfig")
 @dataclass(frozen=True, kw_only=True)
-class MlpConfig(ModelConfig):
+class MlpConfig(StepConfig):
     """A network of hidden layers over the current step."""
 
     name: str = "bc-mlp"
-    width: int = 64
-    """Width of the token."""
     layers: int = 2
     hidden: int = 128
     """Width of the hidden layers."""
     return_to_go: bool = False
-    """Tell the return-to-go."""
     previous_action: bool = False
-    """Tell the previous action."""
     head: HeadKind = "imitation"
-    dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        check_sizes(self, "width", "layers", "hidden")
-        check_share(self, "dropout")
+        super().__post_init__()
+        check_sizes(self, "layers", "hidden")
         check_choice(self, "head", HeadKind)
 
     def build(self, spaces: Spaces) -> RecurrentPolicy:
@@ -42,14 +38,7 @@ class MlpConfig(ModelConfig):
         from rate.nn.backbone import Mlp
         from rate.nn.tokens import Tokens
 
-        tokens = Tokens(
-            spaces,
-            self.width,
-            self.dropout,
-            returns=self.return_to_go,
-            actions=self.previous_action,
-            encoder=self.encoder,
-        )
+        tokens = Tokens(spaces, self.tokens())
         backbone = Mlp(self.width, (self.hidden,) * self.layers, self.dropout)
         return RecurrentPolicy(spaces, tokens, backbone, separate=False, head=self.head)
 

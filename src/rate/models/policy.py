@@ -7,6 +7,7 @@ A model is trained by `forward` over segments and acts by `step`. Where a window
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -31,6 +32,7 @@ __all__ = [
     "check_share",
     "check_sizes",
     "unroll",
+    "with_others",
 ]
 
 S = TypeVar("S")
@@ -81,19 +83,40 @@ class SequencePolicy(nn.Module, ABC, Generic[S]):
 
 
 def unroll(
-    policy: SequencePolicy[S], window: Segment, bptt_segments: int | None = None, recompute: bool = False
+    policy: SequencePolicy[S],
+    window: Segment,
+    bptt_segments: int | None = None,
+    recompute: bool = False,
+    action_noise: float = 0.0,
 ) -> Output:
     """Run a window segment by segment; gradients cross at most `bptt_segments` segments (None: all of them).
 
     With `recompute`, backward runs each segment again instead of keeping its activations: a third more time, and the
-    memory of one segment however long the window.
+    memory of one segment however long the window. With `action_noise`, a share of the past actions is shown wrong.
+    Both this and the borders that gradients do not cross are drawn anew in each call, in training only.
     """
+    if policy.training and action_noise:
+        window = replace(window, action=with_others(window.action, action_noise))
+    segments = list(window.split(policy.segment_len))
+    reach = min(bptt_segments or len(segments), len(segments))
+    shift = int(torch.randint(reach, ())) if policy.training and 1 < reach < len(segments) else 0
     state = policy.initial_state(window.mask.shape[0])
     predictions: list[Tensor] = []
-    for index, segment in enumerate(window.split(policy.segment_len)):
-        if bptt_segments and index and index % bptt_segments == 0:
+    for index, segment in enumerate(segments):
+        if index and reach < len(segments) and (index + shift) % reach == 0:
             state = tree_map(Tensor.detach, state)
         run = partial(checkpoint, policy, use_reentrant=False) if recompute else policy
         output, state = run(segment, state)
         predictions.append(output.prediction)
     return Output(prediction=torch.cat(predictions, 1))
+
+
+def with_others(action: Tensor, share: float) -> Tensor:
+    """The actions (B, T, ...) with a share of them replaced by actions of other steps of the batch, drawn at random.
+
+    They are of the space whatever it is, and as frequent as the mistakes of a policy that guesses.
+    """
+    batch, length = action.shape[:2]
+    drawn = torch.randint(batch * length, (batch, length), device=action.device)
+    wrong = torch.rand(batch, length, device=action.device) < share
+    return torch.where(wrong.view(batch, length, *[1] * (action.dim() - 2)), action.flatten(0, 1)[drawn], action)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rate.errors import ConfigError
-from rate.models.config import MODELS, check_sizes
+from rate.models.config import MODELS, check_choice, check_sizes
 from rate.models.decoder import DecoderConfig
+from rate.nn.kinds import ValveStart
 from rate.nn.valves import VALVES, ValveConfig
 from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
@@ -40,6 +41,12 @@ class RateConfig(DecoderConfig):
     """Applied to the written memory before the valve reads it (ca1, ca2)."""
     valve_feed_forward: int = 0
     """Inner width of the feed-forward network behind the valve's attention (ca1, ca2); 0 leaves it out."""
+    valve_bias: float = 0.0
+    """Start of a learned bias per pair of rows in the valve's scores (ca1, ca2), on the diagonal: each row first asks
+    its own successor, and rows stay apart. 0: there is none, as in the paper, and the first updates average the rows.
+    """
+    valve_start: ValveStart = "random"
+    """How the valve's value path starts (ca1, ca2): `random` as torch has it, or `aligned`, with W_V W_M = 1."""
     memory_noise: float = 0.0
     """Standard deviation of the Gaussian noise added to memory between segments, in training only."""
     gated: bool = False
@@ -48,7 +55,8 @@ class RateConfig(DecoderConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_sizes(self, "segment_len", "valve_heads")
-        for field in ("memory_tokens", "cache_tokens", "valve_feed_forward", "memory_noise"):
+        check_choice(self, "valve_start", ValveStart)
+        for field in ("memory_tokens", "cache_tokens", "valve_feed_forward", "valve_bias", "memory_noise"):
             if not 0 <= getattr(self, field) < math.inf:
                 raise ConfigError(f"model.{field} is {getattr(self, field)}; it must be finite and not negative")
         from rate.nn.memory import ACTIVATIONS
@@ -64,6 +72,8 @@ class RateConfig(DecoderConfig):
             raise ConfigError(f"model.width = {self.width} is not a multiple of model.valve_heads = {self.valve_heads}")
         if self.valve_feed_forward and not valve.attends:
             raise ConfigError(f"model.valve = {self.valve} has no FFN; leave model.valve_feed_forward 0")
+        if self.valve_bias and not valve.attends:
+            raise ConfigError(f"model.valve = {self.valve} has no scores; leave model.valve_bias 0")
         if not self.memory_tokens and not self.cache_tokens:
             raise ConfigError("nothing is carried between segments; set model.memory_tokens or model.cache_tokens")
 
@@ -83,11 +93,15 @@ class RateConfig(DecoderConfig):
             heads=self.valve_heads,
             activation=self.valve_activation,
             feed_forward=self.valve_feed_forward,
+            rows=self.memory_tokens,
+            bias=self.valve_bias,
+            start=self.valve_start,
         )
-        slots = Slots(cache=self.cache_tokens, memory=self.memory_tokens, steps=self.segment_len)
-        transformer = self.transformer(gated=self.gated)
-        keep = VALVES.get(self.valve)(valve)
-        return SegmentPolicy(spaces, slots, transformer, keep, self.memory_noise, self.encoder)
+        tokens, transformer = self.tokens(), self.transformer(gated=self.gated)
+        slots = Slots(
+            cache=self.cache_tokens, memory=self.memory_tokens, steps=self.segment_len, per_step=tokens.per_step
+        )
+        return SegmentPolicy(spaces, slots, tokens, transformer, VALVES.get(self.valve)(valve), self.memory_noise)
 
 
 def divisor_below(window: int, wanted: int) -> int:
@@ -136,14 +150,15 @@ def rmt_preset(window: int, **fields: Any) -> RateConfig:
 
 
 def cache_only(window: int) -> dict[str, Any]:
-    """A cache as long as the window and no memory."""
-    base = {"segment_len": segment_of(window), "valve": "none", "feed_forward": 64}
-    return {**base, "memory_tokens": 0, "cache_tokens": 3 * window}
+    """No memory, and a cache that the last segment of a window fills: with it the context is as long as the window."""
+    segment = segment_of(window)
+    cached = 3 * (window - segment if window > segment else window)
+    return {"segment_len": segment, "valve": "none", "feed_forward": 64, "memory_tokens": 0, "cache_tokens": cached}
 
 
 @MODELS.register("trxl")
 def trxl_preset(window: int, **fields: Any) -> RateConfig:
-    """Transformer-XL: cached hidden states, as many as the window has, and no memory."""
+    """Transformer-XL: cached hidden states of the segments before, as far as the window goes, and no memory."""
     return RateConfig(**{"name": "trxl", **cache_only(window), **fields})
 
 

@@ -52,9 +52,7 @@ class RecurrentPolicy(SequencePolicy[Tree]):
 
     @torch.no_grad()
     def step(self, x: Inputs, state: Tree) -> tuple[Output, Tree]:
-        tokens = self.tokens.prompt(x)
-        if self.tokens.actions is not None and x.previous_action is not None:
-            tokens = [self.tokens.action(x.previous_action, x.timestep - 1), *tokens]
+        tokens = [*self.tokens.previous(x), *self.tokens.prompt(x)]
         for token in tokens if self.separate else [torch.stack(tokens).sum(0)]:
             hidden, state = self.backbone.step(token, state)
         return Output(prediction=self.readout(hidden)), state

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rate.models.config import MODELS, ModelConfig, check_choice, check_share, check_sizes
+from rate.models.config import MODELS, check_choice, check_sizes
+from rate.models.step import StepConfig
 from rate.nn.kinds import Cell, HeadKind
 from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
@@ -19,30 +20,25 @@ if TYPE_CHECKING:
 
 @CONFIG_CLASSES.register("RnnConfig")
 @dataclass(frozen=True, kw_only=True)
-class RnnConfig(ModelConfig):
+class RnnConfig(StepConfig):
     """A recurrent network over the steps of an episode."""
 
     name: str = "bc-lstm"
     cell: Cell = "lstm"
     layers: int = 1
-    width: int = 64
-    """Width of the tokens."""
     hidden: int = 128
     """Width of the recurrent state."""
     return_to_go: bool = False
-    """Tell the return-to-go."""
     previous_action: bool = False
-    """Tell the previous action."""
     separate_tokens: bool = False
     """Feed what is told of a step one after the other (three updates), and not as one sum."""
     forget_bias: float = 1.0
     """Bias of the gate that keeps the state, at initialisation."""
     head: HeadKind = "imitation"
-    dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        check_sizes(self, "layers", "width", "hidden")
-        check_share(self, "dropout")
+        super().__post_init__()
+        check_sizes(self, "layers", "hidden")
         check_choice(self, "cell", Cell)
         check_choice(self, "head", HeadKind)
 
@@ -51,14 +47,7 @@ class RnnConfig(ModelConfig):
         from rate.nn.rnn import Rnn
         from rate.nn.tokens import Tokens
 
-        tokens = Tokens(
-            spaces,
-            self.width,
-            self.dropout,
-            returns=self.return_to_go,
-            actions=self.previous_action,
-            encoder=self.encoder,
-        )
+        tokens = Tokens(spaces, self.tokens())
         backbone = Rnn(self.cell, self.width, self.hidden, self.layers, self.dropout, self.forget_bias)
         return RecurrentPolicy(spaces, tokens, backbone, separate=self.separate_tokens, head=self.head)
 

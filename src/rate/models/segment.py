@@ -11,20 +11,21 @@ import torch
 from torch import Tensor, nn
 
 from rate.models.policy import SequencePolicy
-from rate.nn.encoders import EncoderConfig
 from rate.nn.memory import Valve
-from rate.nn.tokens import Tokens
+from rate.nn.tokens import Tokens, TokensConfig
 from rate.nn.transformer import SlotBuffers, Transformer, TransformerConfig
 from rate.types import Inputs, Output, Segment, Spaces
 
 
 @dataclass(frozen=True, kw_only=True)
 class Slots:
-    """The row of slots that a segment is laid out in: [cache | memory (read) | 3K tokens | memory (write)]."""
+    """The row of slots that a segment is laid out in: [cache | memory (read) | tokens | memory (write)]."""
 
     cache: int
     memory: int
     steps: int
+    per_step: int = 3
+    """Tokens of a step."""
 
     @property
     def tokens(self) -> int:
@@ -34,12 +35,12 @@ class Slots:
     @property
     def write(self) -> int:
         """First slot of the memory that is written."""
-        return self.tokens + 3 * self.steps
+        return self.tokens + self.per_step * self.steps
 
     @property
     def segment(self) -> int:
-        """Slots of one segment, cache apart: 3K + 2m."""
-        return 3 * self.steps + 2 * self.memory
+        """Slots of one segment, cache apart: with three tokens per step, 3K + 2m."""
+        return self.per_step * self.steps + 2 * self.memory
 
     def visible(self) -> Tensor:
         """(slots, slots): who may look at whom. Memory looks at memory in both directions and never at the cache."""
@@ -101,16 +102,16 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         self,
         spaces: Spaces,
         slots: Slots,
+        tokens: TokensConfig,
         transformer: TransformerConfig,
         valve: Valve,
         memory_noise: float,
-        encoder: EncoderConfig | None = None,
     ) -> None:
         super().__init__(spaces, transformer.width)
         self.slots = slots
         self.segment_len = slots.steps
         self.memory_noise = memory_noise
-        self.tokens = Tokens(spaces, transformer.width, transformer.dropout, encoder=encoder)
+        self.tokens = Tokens(spaces, tokens)
         self.transformer = Transformer(transformer, slots.visible())
         # Differs from the paper: independent rows. Tokens that start alike are served alike and stay alike.
         self.memory = nn.Parameter(torch.randn(slots.memory, transformer.width))
@@ -139,11 +140,13 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         sequence = torch.cat([state.memory, tokens, state.memory] if complete else [state.memory, tokens], 1)
         cache = [rows[:, slots.cache - state.cached :] for rows in state.cache]
         hidden, inputs = self.transformer(sequence, slots.cache, cache)
-        observed = hidden[:, slots.memory : slots.memory + 3 * length][:, 1::3]  # the o_t of every step
+        behind = slots.memory + tokens.shape[1]
+        first, written = slots.memory + self.tokens.config.observed, hidden[:, behind:]
+        observed = hidden[:, first : behind : slots.per_step]  # the o_t of every step
         output = Output(prediction=self.readout(observed))
         if not complete:
             return output, state
-        return output, self._advance(state, hidden[:, slots.memory + 3 * length :], inputs, segment.mask.all(1))
+        return output, self._advance(state, written, inputs, segment.mask.all(1))
 
     def _advance(self, state: SegmentState, written: Tensor, inputs: list[Tensor], full: Tensor) -> SegmentState:
         """Carry memory and cache over; rows that end inside the segment keep theirs, as they do while acting."""
@@ -178,15 +181,12 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         if stream.position == 0:
             start, new = self.slots.cache, torch.cat([state.memory, torch.stack(prompt, 1)], 1)
         else:
-            start = self.slots.tokens + 3 * stream.position - 1
-            new = torch.stack([self._last_action(x), *prompt], 1)
+            past = self.tokens.previous(x)
+            start = self.slots.tokens + self.slots.per_step * stream.position - len(past)
+            new = torch.stack([*past, *prompt], 1)
         hidden = self.transformer.extend(new, start, self.slots.cache - state.cached, stream.buffers)
         stream = replace(stream, position=stream.position + 1)
         return Output(prediction=self.readout(hidden[:, -1])), replace(state, cache=(), stream=stream)
-
-    def _last_action(self, x: Inputs) -> Tensor:
-        assert x.previous_action is not None
-        return self.tokens.action(x.previous_action, x.timestep - 1)
 
     def _open(self, state: SegmentState) -> Stream:
         """Preallocate the buffers of acting and bring the cache into them."""
@@ -198,12 +198,12 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         return Stream(buffers=buffers, position=0)
 
     def _close(self, x: Inputs, state: SegmentState, buffers: SlotBuffers) -> SegmentState:
-        """The segment's last action is known: write memory from all 3K tokens, exactly as in training."""
-        slots = self.slots
-        last = torch.cat([self._last_action(x)[:, None], state.memory], 1)
-        hidden = self.transformer.extend(last, slots.write - 1, slots.cache - state.cached, buffers)
+        """The segment's last action is known: write memory from all its tokens, exactly as in training."""
+        slots, past = self.slots, self.tokens.previous(x)
+        last = torch.cat([*(token[:, None] for token in past), state.memory], 1)
+        hidden = self.transformer.extend(last, slots.write - len(past), slots.cache - state.cached, buffers)
         newest = tuple(rows[:, slots.segment :].clone() for rows in buffers.hidden)
-        carried = self._carried(state, hidden[:, 1:], newest)
+        carried = self._carried(state, hidden[:, len(past) :], newest)
         for rows, cached in zip(buffers.hidden, carried.cache, strict=True):
             rows[:, : slots.cache] = cached
         state = replace(state, memory=carried.memory, cell=carried.cell, cached=self._cached_next(state))

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from rate.models.policy import SequencePolicy
 from rate.nn.causal import Causal
-from rate.nn.encoders import EncoderConfig, build_encoder
-from rate.nn.tokens import Tokens
+from rate.nn.encoders import build_encoder
+from rate.nn.tokens import Tokens, TokensConfig
 from rate.types import Inputs, Output, Segment, Spaces, Tree, tree_map
 
 
@@ -25,7 +25,7 @@ class WindowState:
     """The tokens of the last steps."""
 
     tokens: Tensor
-    """(B, 3K - 1, D), the newest at the end: the last action is not known when the next one is chosen."""
+    """(B, tokens, D), those of K steps without the last action, which is not known yet; the newest at the end."""
     filled: int
     """How many of the tokens are there yet."""
 
@@ -42,39 +42,37 @@ class WindowPolicy(SequencePolicy[WindowState]):
     def __init__(
         self,
         spaces: Spaces,
-        width: int,
+        tokens: TokensConfig,
         context: int,
         backbone: Callable[[int], Causal],
         *,
-        dropout: float,
-        timesteps: int = 0,
-        encoder: EncoderConfig | None = None,
         oracle: gym.Space[Any] | None = None,
     ) -> None:
-        super().__init__(spaces, width)
+        super().__init__(spaces, tokens.width)
         self.context = context
-        self.tokens = Tokens(spaces, width, dropout, timesteps=timesteps, encoder=encoder)
-        self.backbone = backbone(3 * context if oracle is None else 3 * context + 2)
+        self.tokens = Tokens(spaces, tokens)
+        self.backbone = backbone(tokens.per_step * context + (0 if oracle is None else 2))
         # Differs from the paper: the fact is encoded as an observation is; there, all components equal the bit.
-        self.oracle = None if oracle is None else build_encoder(oracle, width)
+        self.oracle = None if oracle is None else build_encoder(oracle, tokens.width)
         self.told = oracle is not None
 
     def initial_state(self, batch: int) -> WindowState:
-        tokens = self.readout.weight.new_zeros(batch, 3 * self.context - 1, self.readout.in_features)
-        return WindowState(tokens=tokens, filled=0)
+        config = self.tokens.config
+        length = config.per_step * self.context - config.unknown
+        return WindowState(tokens=self.readout.weight.new_zeros(batch, length, config.width), filled=0)
 
     def forward(self, segment: Segment, state: WindowState) -> tuple[Output, WindowState]:
-        tokens, first = self.tokens(segment), 1
+        tokens, first = self.tokens(segment), self.tokens.config.observed
+        stop = tokens.shape[1]
         if self.oracle is not None:
             told = self._told(tree_map(lambda leaf: leaf[:, 0], segment.oracle))
-            tokens, first = torch.cat([told, tokens, told], 1), 2
-        return Output(prediction=self.readout(self.backbone(tokens)[:, first::3])), state
+            tokens, first, stop = torch.cat([told, tokens, told], 1), first + 1, stop + 1
+        observed = self.backbone(tokens)[:, first : stop : self.tokens.config.per_step]
+        return Output(prediction=self.readout(observed)), state
 
     @torch.no_grad()
     def step(self, x: Inputs, state: WindowState) -> tuple[Output, WindowState]:
-        new = self.tokens.prompt(x)
-        if x.previous_action is not None:
-            new = [self.tokens.action(x.previous_action, x.timestep - 1), *new]
+        new = [*self.tokens.previous(x), *self.tokens.prompt(x)]
         tokens = torch.cat([state.tokens, torch.stack(new, 1)], 1)[:, len(new) :]
         filled = min(state.filled + len(new), tokens.shape[1])
         seen = tokens[:, -filled:]

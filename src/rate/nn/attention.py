@@ -66,7 +66,7 @@ class Attention(nn.Module):
     def project(self, x: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
         """Of tokens in the slots of the rows: queries (B, G, L x share, width), key-values (B, 2G, L, width)."""
         batch, length, _ = x.shape
-        turned = turn(self.qkv(x).view(batch, length, -1, self.head_width), rows)
+        turned = turn(self.qkv(x).view(batch, length, self.heads + 2 * self.kv_heads, self.head_width), rows)
         query = turned[:, :, : self.heads].view(batch, length, self.kv_heads, self.share, self.head_width)
         query = query.transpose(1, 2).reshape(batch, self.kv_heads, length * self.share, self.head_width)
         return query, turned[:, :, self.heads :].transpose(1, 2)

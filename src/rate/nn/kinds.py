@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+Clock = Literal["learned", "sinusoidal"]
+ValveStart = Literal["random", "aligned"]
 Cell = Literal["lstm", "gru"]
 HeadKind = Literal["imitation", "value"]
 """imitation: predict the action of the data; value: for objectives that choose actions by their return."""

@@ -72,10 +72,27 @@ class CrossAttentionValve(Valve):
         self.query = nn.Linear(width, width)
         self.key_value = nn.Linear(width, 2 * width)
         self.out = nn.Linear(width, width)
+        if config.start == "aligned":
+            self._align()
+        # Differs from the paper, where it is not 0: with fresh weights all scores are about alike, so that the first
+        # update averages the rows and they stay equal. On the diagonal it makes the theorem's alignment likely.
+        self.bias: nn.Parameter | None = None
+        if config.bias:
+            self.bias = nn.Parameter(config.bias * torch.eye(config.rows))
+            self.bias.no_decay = True  # type: ignore[attr-defined]
         # Differs from the paper: the FFN of its equation is off by default, as in the runs behind its tables.
         self.feed_forward: nn.Module | None = None
         if inner:
             self.feed_forward = nn.Sequential(nn.Linear(width, inner), nn.GELU(), nn.Linear(inner, width))
+
+    @torch.no_grad()
+    def _align(self) -> None:
+        """The theorem's condition from the start: what is written comes back as it is."""
+        width = self.out.in_features
+        nn.init.eye_(self.out.weight)
+        self.key_value.weight[width:] = torch.eye(width)
+        for bias in (self.out.bias, self.key_value.bias):
+            nn.init.zeros_(bias)
 
     @abstractmethod
     def roles(self, incoming: Tensor, written: Tensor) -> tuple[Tensor, Tensor]:
@@ -85,7 +102,7 @@ class CrossAttentionValve(Valve):
         asking, answering = self.roles(incoming, self.activation(written))
         query = self._heads(self.query(asking))
         key, value = self.key_value(answering).chunk(2, -1)
-        mixed = F.scaled_dot_product_attention(query, self._heads(key), self._heads(value))
+        mixed = F.scaled_dot_product_attention(query, self._heads(key), self._heads(value), self.bias)
         kept: Tensor = self.out(mixed.transpose(1, 2).flatten(2))
         return kept if self.feed_forward is None else self.feed_forward(kept), cell
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rate.nn.kinds import ValveStart
 from rate.registry import Registry
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ class ValveConfig:
     """On the written memory, before the attention reads it."""
     feed_forward: int = 0
     """Inner width of the feed-forward network behind the attention; 0 leaves it out."""
+    rows: int = 0
+    """M: memory tokens, for what is learned per pair of them."""
+    bias: float = 0.0
+    """Where the learned bias of a row's score for its own successor starts; 0: there is none."""
+    start: ValveStart = "random"
+    """`random`: as torch initialises; `aligned`: W_V W_M = 1 and no offsets, so kept rows are mixes of written ones."""
 
 
 VALVES: Registry[type[Valve]] = Registry("valve", "rate list valves")

@@ -133,6 +133,7 @@ PAPER: dict[str, Any] = {
     "train.learning_rate": 1e-4,
     "train.warmup_steps": 1000,
     "train.weight_decay": 1e-3,
+    "train.schedule": "constant",
 }
 """The paper's size and optimiser for T-Maze."""
 

@@ -29,7 +29,11 @@ class TrainConfig:
     batch_size: int = 64
     """Windows per optimiser step."""
     bptt_segments: int | None = None
-    """Segments that gradients cross through memory; None: all of the window, 1: none."""
+    """Segments that gradients cross through memory; None: all of the window, 1: none. Between 1 and all, the borders
+    that they do not cross are drawn anew at each step."""
+    action_noise: float = 0.0
+    """Share of the past actions that are shown wrong in training (the targets stay): actions of other steps in their
+    place. An expert's past actions give away what it knows; a policy's own do not."""
     recompute: bool = False
     """Run segments again in backward instead of keeping them: less memory, a third more time."""
     segment_lens: tuple[int, ...] = ()
@@ -100,6 +104,8 @@ class TrainConfig:
         for field in ("weight_decay", "clip", "final_learning_rate"):
             if not 0 <= getattr(self, field) < math.inf:
                 raise self._error(field, "be finite and not negative")
+        if not 0 <= self.action_noise <= 1:
+            raise self._error("action_noise", "lie between 0 and 1")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise self._error("betas", "be two numbers of at least 0 and below 1")
         largest = LARGEST * (1 - self.betas[0])  # the first step is divided by it

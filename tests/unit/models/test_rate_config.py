@@ -96,7 +96,7 @@ def test_presets_are_what_their_names_say() -> None:
     assert gtrxl == replace(trxl, name="gtrxl", gated=True) and not (rate.gated or rmt.gated or trxl.gated)
     assert (rate.segment_len, rate.valve, rate.memory_tokens, rate.cache_tokens) == (4, "ca2", 5, 0)
     assert (rmt.segment_len, rmt.valve, rmt.memory_tokens, rmt.cache_tokens) == (4, "none", 5, 0)
-    assert (trxl.segment_len, trxl.valve, trxl.memory_tokens, trxl.cache_tokens) == (4, "none", 0, 36)
+    assert (trxl.segment_len, trxl.valve, trxl.memory_tokens, trxl.cache_tokens) == (4, "none", 0, 24)
     for config in (rate, rmt, trxl, gtrxl):
         policy = config.build(SPACES)
         assert isinstance(policy, SegmentPolicy)

@@ -17,7 +17,7 @@ from rate.models.mlp import MlpConfig
 from rate.models.recurrent import RecurrentPolicy
 from rate.models.rnn import RnnConfig
 from rate.nn.backbone import Backbone
-from rate.nn.tokens import Tokens
+from rate.nn.tokens import Tokens, TokensConfig
 from rate.types import Segment, Spaces, Tree
 
 B, T, D, ACTIONS = 3, 6, 8, 3
@@ -87,7 +87,7 @@ class Echo(Backbone):
 
 def echo(*, returns: bool = True, actions: bool = True, separate: bool) -> tuple[RecurrentPolicy, Echo]:
     torch.manual_seed(0)
-    backbone, tokens = Echo(), Tokens(SPACES, D, 0.0, returns=returns, actions=actions)
+    backbone, tokens = Echo(), Tokens(SPACES, TokensConfig(width=D, dropout=0.0, returns=returns, actions=actions))
     return RecurrentPolicy(SPACES, tokens, backbone, separate=separate), backbone
 
 

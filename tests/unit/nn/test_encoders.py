@@ -24,7 +24,7 @@ from rate.nn.encoders import (
     build_encoder,
 )
 from rate.nn.image_encoders import DeepImageEncoder, ImageEncoder, NatureEncoder, SmallImageEncoder
-from rate.nn.tokens import Tokens
+from rate.nn.tokens import Tokens, TokensConfig
 from rate.types import Segment, Spaces, Tree, to_tensor, tree_map
 
 WIDTH = 6
@@ -223,7 +223,10 @@ def segment_of(observation: Tensor, returns: Tensor, action: Tensor) -> Segment:
 
 
 def test_places_are_added_and_the_last_row_serves_all_that_are_later() -> None:
-    tokens = Tokens(Spaces(observation=gs.Box(-1, 1, (4,)), action=gs.Discrete(3)), WIDTH, 0.0, timesteps=2)
+    tokens = Tokens(
+        Spaces(observation=gs.Box(-1, 1, (4,)), action=gs.Discrete(3)),
+        TokensConfig(width=WIDTH, dropout=0.0, timesteps=2),
+    )
     segment = segment_of(torch.zeros(1, 4, 4), torch.zeros(1, 4), torch.zeros(1, 4, dtype=torch.long))
     assert tokens.timesteps is not None and tokens.returns is not None
     placed = tokens(segment)[0, 0::3] - tokens.returns.bias
@@ -235,7 +238,9 @@ def test_places_are_added_and_the_last_row_serves_all_that_are_later() -> None:
 @pytest.mark.parametrize("action", [gs.Discrete(3, start=1), gs.MultiDiscrete([2, 3]), gs.Box(-1, 1, (2, 2))])
 def test_tokens_are_return_observation_action(action: gym.Space[Any]) -> None:
     torch.manual_seed(0)
-    tokens = Tokens(Spaces(observation=gs.Box(-1, 1, (4,)), action=action), WIDTH, dropout=0.5).eval()
+    tokens = Tokens(
+        Spaces(observation=gs.Box(-1, 1, (4,)), action=action), TokensConfig(width=WIDTH, dropout=0.5)
+    ).eval()
     observation, returns = torch.randn(2, 3, 4), torch.randn(2, 3)
     acted: Tensor = samples(action, 6).unflatten(0, (2, 3))
     segment = segment_of(observation, returns, acted)
@@ -246,3 +251,12 @@ def test_tokens_are_return_observation_action(action: gym.Space[Any]) -> None:
     torch.testing.assert_close(sequence[:, 2::3], tokens.action(acted, segment.timestep))
     torch.testing.assert_close(torch.stack(tokens.prompt(segment), 2), sequence.unflatten(1, (3, 3))[:, :, :2])
     assert sequence[:, 2::3].abs().max() < 1
+
+
+def test_a_sinusoidal_clock_tells_every_step_apart_and_goes_on() -> None:
+    config = TokensConfig(width=WIDTH, dropout=0.0, timesteps=50, clock="sinusoidal")
+    tokens = Tokens(Spaces(observation=gs.Box(-1, 1, (4,)), action=gs.Discrete(3)), config)
+    assert tokens.timesteps is not None and not list(tokens.timesteps.parameters())
+    rows = tokens.timesteps(torch.arange(200))
+    assert rows.shape == (200, WIDTH) and rows.abs().max() <= 1
+    assert torch.cdist(rows, rows).fill_diagonal_(1).min() > 1e-2

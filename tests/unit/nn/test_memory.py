@@ -175,3 +175,38 @@ def test_unknown_names_come_with_a_suggestion() -> None:
         VALVES.get("ca3")
     with pytest.raises(UnknownNameError, match=r"unknown activation 'zzz'; known: .*relu"):
         ACTIVATIONS.get("zzz")
+
+
+def effective_rank(memory: Tensor) -> float:
+    """exp of the entropy of the squared singular values' shares, the mean over the batch."""
+    share = torch.linalg.svdvals(memory.detach()).square()
+    share = share / share.sum(-1, keepdim=True)
+    return float((-(share * share.clamp(min=1e-12).log()).sum(-1)).exp().mean())
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+def test_a_bias_on_the_diagonal_keeps_the_rows_apart(heads: int) -> None:
+    fields: dict[str, Any] = {"heads": heads, "rows": 5}
+    plain, biased = make("ca2", **fields), make("ca2", **fields, bias=6.0)
+    incoming, written = memories()
+    own = attention(biased, incoming, written.clamp(min=0))
+    assert isinstance(biased, CrossAttentionValve)
+    torch.testing.assert_close(
+        kept_by(make("ca2", **fields, bias=60.0), incoming, written), biased.candidates(incoming, written)
+    )
+    assert not torch.allclose(kept_by(biased, incoming, written), own)
+    small = 0.1 * written  # with scores near zero, as those of fresh weights are
+    assert (
+        effective_rank(kept_by(plain, incoming, small)) < 1.1 < 1.3 < effective_rank(kept_by(biased, incoming, small))
+    )
+
+
+def test_without_a_bias_there_is_none_to_learn() -> None:
+    assert "bias" not in dict(make("ca2", rows=5).named_parameters())
+    assert make("ca2", rows=5, bias=4.0).bias.no_decay
+
+
+def test_an_aligned_start_gives_back_what_was_written() -> None:
+    valve = make("ca2", rows=5, bias=60.0, start="aligned", activation="identity", heads=2)
+    incoming, written = memories()
+    torch.testing.assert_close(kept_by(valve, incoming, written), written)
