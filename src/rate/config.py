@@ -88,6 +88,8 @@ def edit(config: T, changes: Mapping[str, Any]) -> T:
 
     A whole part comes first, then what is changed in it: edit(config, {"model": other, "model.width": 32}).
     """
+    if isinstance(config, RunConfig):
+        changes = {**changes, **implied(config, _flat(changes))}
     known, hints = [item.name for item in fields(config)], typing.get_type_hints(type(config))
     values: dict[str, Any] = {}
     inside: dict[str, dict[str, Any]] = {}
@@ -104,6 +106,21 @@ def edit(config: T, changes: Mapping[str, Any]) -> T:
             raise ConfigError(f"{head} of {type(config).__name__} is one value; it has no fields to change")
         values[head] = edit(typing.cast("DataclassInstance", part), inner)
     return replace(config, **values)
+
+
+def implied(config: RunConfig, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What follows from given values: a sliding model is trained on the window that it acts with, so one sets both."""
+    window, context = "train.window", "model.context"
+    if getattr(config.model, "context", None) != config.train.window or (window in given) == (context in given):
+        return {}
+    return {window: given[context]} if context in given else {context: given[window]}
+
+
+def _flat(changes: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """{"train": {"steps": 5}} -> {"train.steps": 5}"""
+    pairs = ((f"{prefix}{name}", value) for name, value in changes.items())
+    inner = (_flat(value, f"{name}.") if isinstance(value, Mapping) else {name: value} for name, value in pairs)
+    return {name: value for part in inner for name, value in part.items()}
 
 
 def _typed(name: str, value: Any, hint: Any) -> Any:

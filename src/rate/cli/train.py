@@ -14,25 +14,29 @@ from pathlib import Path
 from rate import plugins
 from rate.cli.console import OUT, bar, note
 from rate.cli.parse import parse, set_threads
-from rate.config import RunConfig, config_from_json, edit
+from rate.config import RunConfig, config_from_json, edit, implied
 from rate.data.open import PREFIX, full_name, open_data
-from rate.errors import ConfigError
+from rate.errors import ConfigError, RateError
 from rate.experiment import data_root, train_run
+from rate.files import read_json
 from rate.models import MODELS
 from rate.objectives import OBJECTIVES
 from rate.recipes import RECIPES, recipe
 from rate.recipes.own import named_env, own
 from rate.registry import families
+from rate.training.checkpoint import CARD
 from rate.training.run_dir import RunDir
 
 USAGE = (
     "rate train RECIPE [--data DATA] [--FIELD VALUE ...] [--objective NAME] [--out DIR] [--resume] [--threads N] "
     "[--json]\n       rate train --data DATA [--env ENV] [--model NAME] [--FIELD VALUE ...] [the same options]"
+    "\n       rate train --from RUN [--data DATA] [--FIELD VALUE ...] [the same options]"
 )
 WITHOUT_RECIPE = """
 --data   data of your own: a directory, or the id of a Minari data set on this disk
 --env    where to evaluate: a registered name, a Gymnasium id, or module:factory; else the one that the data names
---model  as `rate list models` shows it; by default rate"""
+--model  as `rate list models` shows it; by default rate
+--from   a run, or a checkpoint directory, to begin with the weights of; without a recipe, with its configuration too"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,17 +83,22 @@ def read_arguments(args: Sequence[str]) -> TrainArguments:
     """Options of the command are taken out; the rest edits the configuration."""
     rest = list(args)
     out, threads, objective = _take(rest, "--out"), _take(rest, "--threads"), _take(rest, "--objective")
-    data, env, model = _take(rest, "--data"), _take(rest, "--env"), _take(rest, "--model")
+    data, env, model, start = (_take(rest, name) for name in ("--data", "--env", "--model", "--from"))
     resume, as_json = _flag(rest, "--resume"), _flag(rest, "--json")
     named = bool(rest) and not rest[0].startswith("-")
+    if start and (env or model):
+        raise ConfigError("--from RUN has the model and the environment of the run; leave --model and --env away")
     if (env or model) and (named or not data):
         given = "--env" if env else "--model"
         raise ConfigError(f"{given} goes with --data and without a recipe; a recipe has both, see rate list recipes")
     name = rest.pop(0) if named else ""
     if named:
         default = edit(recipe(name), {"data.path": full_name(data)} if data else {})
+    elif start and not (out and resume):
+        begun = started_from(start)
+        default = edit(begun, {"data.path": full_name(data)} if data else {})
     elif data:
-        default = own_config(full_name(data), env, model or "rate")
+        default = own_config(full_name(data), env, model or "rate", _window(rest))
     elif out and resume:
         started = RunDir.open(Path(out))
         default = config_from_json(started.read_config(), started.config)
@@ -97,12 +106,41 @@ def read_arguments(args: Sequence[str]) -> TrainArguments:
         raise ConfigError(f"which recipe, or which --data? usage: {USAGE}")
     if objective is not None:  # another class with other fields, so it is chosen before they are read
         default = edit(default, {"objective": OBJECTIVES.get(objective)(name=objective)})
-    config = parse(RunConfig, rest, f"rate train {name}".strip(), default=default)
+    default = edit(default, {"train.start_from": start} if start else {})
+    config = parse_config(rest, f"rate train {name}".strip(), default)
     where = Path(out) if out else Path("runs") / slug(config) / f"{config.model.name}-seed{config.seed}"
     return TrainArguments(config=config, out=where, resume=resume, threads=_number(threads), json=as_json)
 
 
-def own_config(source: str, env: str | None, model: str) -> RunConfig:
+def started_from(path: str) -> RunConfig:
+    """The configuration of the run whose weights are taken."""
+    card = Path(path) / CARD
+    found = read_json(card).get("config") if card.exists() else RunDir.open(Path(path)).read_config()
+    return config_from_json(found, path)
+
+
+def parse_config(args: list[str], prog: str, default: RunConfig) -> RunConfig:
+    """The configuration with the options; its help shows the values that they lead to."""
+    flags = ("train.window", "model.context")
+    given = {name: value for name in flags if (value := _peek(args, f"--{name}")) is not None}
+    more = [text for name, value in implied(default, given).items() for text in (f"--{name}", value)]
+    asked = [text for text in args if text not in ("-h", "--help")]
+    if len(asked) == len(args):
+        return parse(RunConfig, [*args, *more], prog, default=default)
+    try:
+        default = parse(RunConfig, [*asked, *more], prog, default=default)
+    except RateError as reason:
+        note(f"{reason}; these are the values without the options")
+    return parse(RunConfig, ["--help"], prog, default=default)
+
+
+def _window(args: list[str]) -> int | None:
+    """The window that the options name, where they name a possible one."""
+    text = _peek(args, "--train.window") or _peek(args, "--model.context") or ""
+    return int(text) if text.isdecimal() and int(text) > 0 else None
+
+
+def own_config(source: str, env: str | None, model: str, window: int | None = None) -> RunConfig:
     """The recipe for one's own data; the environment is the given one, else the one that the data names."""
     MODELS.get(model)  # said before anything else
     store = open_data(source, data_root())
@@ -110,7 +148,7 @@ def own_config(source: str, env: str | None, model: str) -> RunConfig:
         env, reason = named_env(store)
         if reason:
             note(f"{reason}; training without an environment")
-    return own(store, source, env, model, on_note=note)
+    return own(store, source, env, model, window, on_note=note)
 
 
 def slug(config: RunConfig) -> str:
@@ -125,6 +163,15 @@ def _number(text: str | None) -> int:
         return int(text or 0)
     except ValueError:
         raise ConfigError(f"--threads takes a whole number, not {text!r}") from None
+
+
+def _peek(args: Sequence[str], name: str) -> str | None:
+    """The value of an option, which is left where it is; None where it is not given as one."""
+    given = list(args)
+    try:
+        return _take(given, name)
+    except ConfigError:
+        return None
 
 
 def _flag(args: list[str], name: str) -> bool:

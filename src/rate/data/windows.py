@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import gymnasium as gym
 import numpy as np
@@ -30,6 +30,7 @@ __all__ = ["DataConfig", "Start", "Windows", "parse_options", "returns_to_go", "
 
 Ids = NDArray[np.int64]
 Start = Literal["first", "random"]
+StartRule = Literal["first", "random", "auto"]
 
 # Torch computes little in the wider unsigned types.
 _TORCH_DTYPES = {"float64": np.float32, "uint16": np.int32, "uint32": np.int64, "uint64": np.int64}
@@ -47,8 +48,9 @@ class DataConfig:
     """Options of the expert, each as name=value."""
     seed: int = 0
     """Seed of the collected episodes and of the split; the order of the windows follows the seed of the run."""
-    start: Start = "first"
-    """Where a window starts in an episode that is longer: "first" always at step 0, "random" anywhere."""
+    start: StartRule = "first"
+    """Where a window starts in an episode that is longer: "first" always at step 0, "random" anywhere; "auto" is
+    "first" where a window holds the longest episode, and else "random"."""
     validation_fraction: float = 0.1
     """Share of the episodes that is held out."""
     return_scale: float = 1.0
@@ -61,8 +63,8 @@ class DataConfig:
             raise ConfigError(f"data.episodes must be positive, got {self.episodes}")
         if self.seed < 0:
             raise ConfigError(f"data.seed must not be negative, got {self.seed}")
-        if self.start not in ("first", "random"):
-            raise ConfigError(f'data.start must be "first" or "random", got {self.start!r}')
+        if self.start not in get_args(StartRule):
+            raise ConfigError(f'data.start must be "first", "random" or "auto", got {self.start!r}')
         if not 0 <= self.validation_fraction < 1:
             raise ConfigError(f"data.validation_fraction must be in [0, 1), got {self.validation_fraction}")
         if not (math.isfinite(self.return_scale) and self.return_scale > 0):
@@ -146,13 +148,14 @@ class Windows:
         """Steps of the longest episode of the whole store, so that a held-out part is judged alike."""
         _check_excess(length, self.longest)
         self.store, self.length, self.start, self.seed = store, length, start, seed
-        self._lengths = store.lengths[self.ids]
+        self.lengths = store.lengths[self.ids]
+        """Steps of each of its episodes."""
         self._form = space_form(store.spaces.observation)
         self._steps = np.arange(length + lookahead)
         self._oracle, self._return_scale = f"infos.{escaped(oracle)}" if oracle else "", return_scale
         self._action_dtype = np.float32 if isinstance(store.spaces.action, gym.spaces.Box) else np.int64
         self._return_to_go = store.suffix_sums(self.ids, return_scale, np.float32)
-        self._return_start = np.concatenate([[0], np.cumsum(self._lengths)[:-1]])
+        self._return_start = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
         # Kept because neighbouring steps share an epoch; the result does not depend on it.
         self._order = lru_cache(maxsize=4)(self._permutation)
 
@@ -172,12 +175,12 @@ class Windows:
     def _starts(self, items: Ids, index_step: int) -> Ids:
         if self.start == "first":
             return np.zeros(len(items), dtype=np.int64)
-        choices = np.maximum(self._lengths[items] - self.length, 0) + 1
+        choices = np.maximum(self.lengths[items] - self.length, 0) + 1
         return np.random.default_rng([self.seed, index_step, 1]).integers(0, choices)
 
     def fixed(self, batch_size: int) -> Iterator[Segment]:
         """Every window once, in order: the first of each episode, or with start="random" all that tile it."""
-        tiles = np.ones_like(self._lengths) if self.start == "first" else -(-self._lengths // self.length)
+        tiles = np.ones_like(self.lengths) if self.start == "first" else -(-self.lengths // self.length)
         items = np.repeat(np.arange(len(self.ids)), tiles)
         starts = np.concatenate([np.arange(count) for count in tiles]) * self.length
         for at in range(0, len(items), batch_size):
@@ -186,7 +189,7 @@ class Windows:
     def _gather(self, items: Ids, starts: Ids) -> Segment:
         import torch
 
-        lengths, ids = self._lengths[items][:, None], self.ids[items]
+        lengths, ids = self.lengths[items][:, None], self.ids[items]
         timestep = starts[:, None] + self._steps
         mask, steps = timestep < lengths, np.minimum(timestep, lengths - 1)
         first = self.store.first_step[ids][:, None]

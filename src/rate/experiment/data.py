@@ -82,6 +82,7 @@ def misfits(store: TrajectoryStore, spec: EnvSpec) -> list[str]:
 def cut_windows(config: RunConfig, store: TrajectoryStore, lookahead: int = 0) -> tuple[Windows, Windows | None]:
     """The windows of the training episodes and of those that are held out, if there are any."""
     data = config.data
+    longest = int(store.lengths.max())
     train_ids, valid_ids = split_episodes(len(store), data.validation_fraction, data.seed)
 
     def cut(ids: Any) -> Windows:
@@ -89,7 +90,7 @@ def cut_windows(config: RunConfig, store: TrajectoryStore, lookahead: int = 0) -
             store,
             ids,
             length=config.train.window,
-            start=data.start,
+            start=data.start if data.start != "auto" else "random" if longest > config.train.window else "first",
             return_scale=data.return_scale,
             oracle=data.oracle,
             lookahead=lookahead,
@@ -97,6 +98,21 @@ def cut_windows(config: RunConfig, store: TrajectoryStore, lookahead: int = 0) -
         )
 
     return cut(train_ids), cut(valid_ids) if len(valid_ids) else None
+
+
+def never_seen(windows: Windows) -> list[str]:
+    """One line where steps are never trained on, or where windows leave out how episodes begin."""
+    lengths, length = windows.lengths, windows.length
+    over = np.maximum(lengths - length, 0)
+    if not over.any():
+        return []
+    if windows.start == "first":
+        share = float(over.sum() / lengths.sum())
+        said = f"{share:.1%} of the steps of the data come after the first {length} of their episode"
+        return [f"{said} and are never trained on; data.start = random, or a longer train.window, uses them"]
+    share = float((over / (over + 1)).mean())
+    said = f"episodes have up to {int(lengths.max())} steps and windows {length}: {share:.1%} of the windows"
+    return [f"{said} do not begin where their episode does, so what is shown there may be missing in them"]
 
 
 def check_same_data(run: RunDir, store: TrajectoryStore) -> None:

@@ -13,21 +13,20 @@ import gymnasium as gym
 import numpy as np
 import torch
 
-from rate.config import RunConfig, config_from_json, config_to_json, differences
+from rate.config import RunConfig, config_from_json, config_to_json, differences, edit
 from rate.data.collect import OnEpisode
 from rate.data.store import TrajectoryStore
 from rate.data.windows import Windows, check_oracle
 from rate.envs.own import find_env
-from rate.envs.spec import EvalCase, spaces_of
+from rate.envs.spec import spaces_of
 from rate.errors import CheckpointError, ConfigError
-from rate.evaluation.evaluator import Evaluator, cases_of
-from rate.evaluation.recall import demonstrations, has_recall, recall
-from rate.experiment.data import check_same_data, cut_windows, prepare_data, shares_seeds
+from rate.experiment.data import check_same_data, cut_windows, never_seen, prepare_data, shares_seeds
+from rate.experiment.judging import Budget, periodic, too_dear
 from rate.experiment.run import Run
+from rate.experiment.start import read_start, start_facts, take_weights
 from rate.models import SequencePolicy, unroll
 from rate.objectives.objective import Objective, Unroll
 from rate.registry import check_names
-from rate.seeding import Purpose
 from rate.training import trainer as training
 from rate.training.checkpoint import load_checkpoint, resolve_checkpoint
 from rate.training.config import TrainConfig
@@ -44,6 +43,7 @@ def train_run(
     out: Path | str,
     *,
     resume: bool = False,
+    start_from: Path | str | None = None,
     command: Sequence[str] | None = None,
     on_episode: OnEpisode | None = None,
     on_step: training.OnStep | None = None,
@@ -51,9 +51,11 @@ def train_run(
 ) -> Run:
     """Train in the directory `out`; with `resume`, go on where its last checkpoint is.
 
+    `start_from` is a run, or a checkpoint directory, whose weights this one begins with (train.start_from).
     `command` is the command line, to be kept with the run; `on_note` is told what the user should know.
     """
     out = Path(out)
+    config = config if start_from is None else edit(config, {"train.start_from": str(start_from)})
     stored = config_to_json(config)
     exists = (out / "config.json").exists()
     if exists and resume:
@@ -70,19 +72,31 @@ def train_run(
         on_note("the data holds seeds that evaluation uses; set --eval.seed to another value")
     seed_everything(config.seed)
     policy, objective = _learner(config, store.spaces)
+    fresh = not (RunDir(out).checkpoints / "last").exists()
+    start = read_start(config.train.start_from if fresh else "")
+    take_weights(policy, start, config)
     if policy.spaces.oracle is not None:
         check_oracle(store, config.data.oracle, policy.spaces.oracle)
     if exists:
         check_same_data(RunDir.open(out), store)
     windows = cut_windows(config, store, objective.lookahead)
-    started = environment_record(device, command), _meta(config, store)
+    if on_note is not None:
+        for line in never_seen(windows[0]):
+            on_note(line)
+    started = environment_record(device, command), {**_meta(config, store), **start_facts(start, config)}
     run = RunDir.open(out) if exists else RunDir.create(out, stored, *started)
     with locked(out):
         run.describe(*started)
         trainer = _trainer(config, run, (policy, objective), windows, device)
         trainer.on_step = on_step
         trainer.resume()
+        budget = Budget(since=trainer.progress.seconds) if config.train.evaluate_every is None else None
+        if config.env.name and config.train.evaluate_every != 0:
+            trainer.evaluate = periodic(config, budget)
         trainer.fit()
+    if on_note is not None:
+        for line in too_dear(budget):
+            on_note(line)
     return Run.load(out)
 
 
@@ -103,7 +117,6 @@ def _trainer(
         valid=windows[1],
         device=device,
         stored_config=config_to_json(config),
-        evaluate=_periodic(config) if config.train.evaluate_every else None,
     )
 
 
@@ -179,50 +192,6 @@ def _unroll(config: TrainConfig) -> Unroll:
     return partial(
         unroll, bptt_segments=config.bptt_segments, recompute=config.recompute, action_noise=config.action_noise
     )
-
-
-def _periodic(config: RunConfig) -> training.Evaluate:
-    """Evaluation during training, on seeds that no report uses."""
-    spec = find_env(config.env.name)
-    cases = cases_of(spec, config.train.evaluate_cases or config.eval.cases[:1] or ("",))
-    judge = replace(config.eval, episodes=config.train.evaluate_episodes)
-    evaluator = Evaluator(
-        spec=spec,
-        config=judge,
-        return_scale=config.data.return_scale,
-        oracle=config.data.oracle,
-        purpose=Purpose.VALIDATION,
-    )
-
-    remember = _remember(config, cases)
-
-    def evaluate(policy: SequencePolicy[Any], step: int) -> Mapping[str, float]:
-        values: dict[str, float] = {}
-        for case in cases:
-            result = evaluator.run(policy, case, checkpoint="training", step=step)
-            rates = {"success_rate": result.success_rate.value} if result.success_rate else {}
-            found = {"return_mean": result.return_mean.value, **rates, **remember(policy, case)}
-            values |= {f"eval/{case.name}/{name}": value for name, value in found.items()}
-        return values
-
-    return evaluate
-
-
-def _remember(
-    config: RunConfig, cases: Sequence[EvalCase]
-) -> Callable[[SequencePolicy[Any], EvalCase], Mapping[str, float]]:
-    """What a policy recalls in a case; nothing where no cue decides the last action of the expert."""
-    spec, data = find_env(config.env.name), config.data
-    if not has_recall(spec):
-        return lambda policy, case: {}
-    count, seed = config.train.evaluate_episodes, config.eval.seed
-    shown = {case.name: demonstrations(spec, case, count, seed) for case in cases}
-
-    def remember(policy: SequencePolicy[Any], case: EvalCase) -> Mapping[str, float]:
-        episodes = shown[case.name]
-        return recall(policy, episodes, spec.cue, return_scale=data.return_scale, oracle=data.oracle).metrics()
-
-    return remember
 
 
 def seed_everything(seed: int) -> None:

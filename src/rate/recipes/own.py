@@ -31,6 +31,8 @@ from rate.training.config import TrainConfig
 LONGEST_WINDOW = 90
 """Windows of longer episodes start anywhere in them."""
 SEGMENTS = 3
+EPISODES = 10
+"""Of an evaluation during training."""
 TARGET_QUANTILE = 0.95
 MOST_EPISODES = 10_000
 """The data holds none of the first so many episodes of evaluation, as `rate eval --episodes` may ask for more."""
@@ -42,13 +44,15 @@ def own(
     source: str,
     env: str,
     model: str = "rate",
+    window: int | None = None,
     on_note: Callable[[str], None] = lambda text: None,
 ) -> RunConfig:
     """A run on the data of `store`, named `source`; with an empty `env` there is no environment.
 
-    `on_note` is told what the user should know.
+    The sizes of the model follow from the `window` (None: from the longest episode). `on_note` is told what the user
+    should know.
     """
-    window = window_of(store)
+    window = window or window_of(store)
     chosen = MODELS.get(model)(window)
     objective = "cql" if getattr(chosen, "head", "") == "value" else "behaviour-cloning"
     return RunConfig(
@@ -58,10 +62,10 @@ def own(
         objective=OBJECTIVES.get(objective)(name=objective),
         data=DataConfig(
             path=source,
-            start="random" if int(store.lengths.max()) > window else "first",
+            start="auto",
             return_scale=max(1.0, float(np.abs(store.returns).max())),
         ),
-        train=TrainConfig(window=window, learning_rate=1e-3),
+        train=TrainConfig(window=window, learning_rate=1e-3, evaluate_every=None, evaluate_episodes=EPISODES),
         eval=_judged(store, find_env(env), on_note) if env else EvalConfig(),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,9 @@ from rate.types import Spaces
 FORMAT, VERSION = "rate-checkpoint", 1
 WEIGHTS, TRAINING, CARD = "weights.safetensors", "training.safetensors", "checkpoint.json"
 
+MARKS = ("last", "best", "best-return")
+"""The newest, the one of the lowest validation loss, and the one of the highest return while training."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
@@ -42,8 +45,8 @@ class Checkpoint:
     spaces: Spaces
 
 
-def save_checkpoint(root: Path, checkpoint: Checkpoint, *, best: bool) -> Path:
-    """Write step_N, point `last` (and `best`) at it, and remove what neither points at."""
+def save_checkpoint(root: Path, checkpoint: Checkpoint, *, marks: Collection[str] = ()) -> Path:
+    """Write step_N, point `last` (and other `marks`) at it, and remove what none points at."""
     final = root / f"step_{checkpoint.step}"
     temporary = root / f".step_{checkpoint.step}.tmp"
     try:
@@ -52,8 +55,8 @@ def save_checkpoint(root: Path, checkpoint: Checkpoint, *, best: bool) -> Path:
             _write(temporary, checkpoint)
             shutil.rmtree(final, ignore_errors=True)
             os.replace(temporary, final)
-        # `last` is moved last: a run that is killed in between repeats the step and moves both.
-        for name in ("best", "last") if best else ("last",):
+        # `last` is moved last: a run that is killed in between repeats the step and moves all.
+        for name in (*marks, "last"):
             write_atomically(root / name, final.name + "\n")
         _prune(root)
     except OSError as reason:
@@ -84,7 +87,7 @@ def _card(checkpoint: Checkpoint, files: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def _prune(root: Path) -> None:
-    kept = {_pointer(root / name) for name in ("last", "best")}
+    kept = {_pointer(root / name) for name in MARKS}
     left_by_the_killed = list(root.glob(".step_*.tmp"))
     for path in [*root.glob("step_*"), *left_by_the_killed]:
         if path.name not in kept:
@@ -97,8 +100,8 @@ def _pointer(path: Path) -> str | None:
 
 
 def resolve_checkpoint(root: Path, name: str) -> Path:
-    """The directory of `last`, `best` or `step_N` in a run's checkpoints."""
-    target = _pointer(root / name) if name in ("last", "best") else name
+    """The directory of a mark (`last`, `best`, `best-return`) or of `step_N` in a run's checkpoints."""
+    target = _pointer(root / name) if name in MARKS else name
     if target is None or not (root / target).is_dir():
         there = ", ".join(sorted(folder.name for folder in root.glob("step_*"))) or "none"
         raise CheckpointError(f"there is no checkpoint {name!r} in {root}; there: {there}")

@@ -14,6 +14,8 @@ import numpy as np
 from rate.errors import ConfigError
 
 LEAST, LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+EVALUATIONS = 10
+"""How often a training evaluates itself at most, where that is left open."""
 Schedule = Literal["cosine", "linear", "constant"]
 Precision = Literal["auto", "float32", "bfloat16"]
 
@@ -59,11 +61,13 @@ class TrainConfig:
     patience: int = 0
     """Stop after this many validations in a row without improvement; 0: never."""
     checkpoint_every: int = 250
-    evaluate_every: int = 0
-    """Evaluate with validation seeds; 0: never."""
+    evaluate_every: int | None = 0
+    """Evaluate with validation seeds; 0: never; None: up to ten times, in at most a twentieth of the time."""
     evaluate_cases: tuple[str, ...] = ()
     """On these cases, written as in eval.cases; none: on the first of those."""
     evaluate_episodes: int = 20
+    start_from: str = ""
+    """A run, or a checkpoint directory, whose weights training begins with; empty: fresh ones."""
 
     def __post_init__(self) -> None:
         self._check_counts()
@@ -71,6 +75,12 @@ class TrainConfig:
         for field, known in (("schedule", Schedule), ("precision", Precision)):
             if getattr(self, field) not in get_args(known):
                 raise self._error(field, f"be one of {', '.join(get_args(known))}")
+
+    def evaluates_at(self, step: int) -> bool:
+        """Whether an evaluation is due after a step."""
+        if self.evaluate_every is None:
+            return step % max(1, self.steps // EVALUATIONS) == 0 or step == self.steps
+        return bool(self.evaluate_every) and step % self.evaluate_every == 0
 
     def segment_len_at(self, step: int) -> int | None:
         """The length of the segments at a step; None: the model's own."""
@@ -92,7 +102,7 @@ class TrainConfig:
             if getattr(self, field) < 1:
                 raise self._error(field, "be at least 1")
         for field in ("warmup_steps", "patience", "evaluate_every"):
-            if getattr(self, field) < 0:
+            if (getattr(self, field) or 0) < 0:
                 raise self._error(field, "not be negative")
         if any(length < 1 for length in self.segment_lens):
             raise self._error("segment_lens", "hold lengths of at least 1")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,8 @@ from rate.training.run_dir import RunDir
 from rate.training.signals import StopOnSignal
 from rate.types import to_tensor
 
-Evaluate = Callable[[SequencePolicy[Any], int], Mapping[str, float]]
+Evaluate = Callable[[SequencePolicy[Any], int, float], Mapping[str, float]]
+"""(policy, step, seconds of training so far) -> what was found; nothing where it was left out."""
 OnStep = Callable[[int, Mapping[str, float]], None]
 
 PROBED = 8
@@ -51,6 +52,7 @@ class Progress:
 
     step: int = 0
     best_loss: float = math.inf
+    best_return: float = -math.inf
     misses: int = 0
     """Validations in a row without improvement."""
     seconds: float = 0.0
@@ -62,6 +64,7 @@ class Progress:
         return cls(
             step=checkpoint.step,
             best_loss=float(kept["best_loss"]),
+            best_return=float(kept.get("best_return", "-inf")),
             misses=int(kept["misses"]),
             seconds=float(kept.get("seconds", "nan")),
         )
@@ -105,7 +108,7 @@ class Trainer:
         log, self._clock = MetricLog(self.run), time.perf_counter()
         with log, StopOnSignal() as stop:
             if self.saved is None:
-                self.save(best=False)  # so that there is a good one, whatever comes
+                self.save()  # so that there is a good one, whatever comes
             while not self.progress.is_over(self.config):
                 began = time.perf_counter()
                 metrics = self._update()
@@ -176,19 +179,23 @@ class Trainer:
     def _after_step(self, metrics: dict[str, float], log: MetricLog) -> None:
         step, config = self.progress.step, self.config
         last = step == config.steps
-        best = False
+        marks: list[str] = []
         self._resegment(self.acting_len)
         if step % config.log_every == 0 or last:
             log.write(step, metrics)
         if self.valid is not None and (step % config.validate_every == 0 or last):
             valid = self.validate()
-            best = self._improved(valid["valid/loss"])
+            marks += ["best"] if self._improved(valid["valid/loss"]) else []
             metrics.update(valid)
             log.write(step, valid)
-        if self.evaluate is not None and config.evaluate_every and step % config.evaluate_every == 0:
-            log.write(step, self.evaluate(self.policy, step))
-        if best or last or step % config.checkpoint_every == 0:
-            self.save(best=best)
+        if self.evaluate is not None and config.evaluates_at(step):
+            judged = self.evaluate(self.policy, step, self.progress.seconds)
+            marks += ["best-return"] if self._returns_more(judged) else []
+            metrics.update(judged)
+            if judged:
+                log.write(step, judged)
+        if marks or last or step % config.checkpoint_every == 0:
+            self.save(marks)
         if self.on_step is not None:
             self.on_step(step, metrics)
 
@@ -196,6 +203,14 @@ class Trainer:
         better = loss < self.progress.best_loss
         self.progress.misses = 0 if better else self.progress.misses + 1
         self.progress.best_loss = min(loss, self.progress.best_loss)
+        return better
+
+    def _returns_more(self, judged: Mapping[str, float]) -> bool:
+        """Whether the mean return over the cases is the highest so far."""
+        returns = [value for name, value in judged.items() if name.endswith("/return_mean")]
+        mean = sum(returns) / len(returns) if returns else -math.inf
+        better = mean > self.progress.best_return
+        self.progress.best_return = max(mean, self.progress.best_return)
         return better
 
     def _count_time(self) -> None:
@@ -218,7 +233,7 @@ class Trainer:
         means = {f"valid/{n}": sum(float(x.parts[n]) * x.weight for x in losses) / weight for n in names}
         return {"valid/loss": total, **means}
 
-    def save(self, *, best: bool) -> None:
+    def save(self, marks: Collection[str] = ()) -> None:
         training = {
             **prefixed("optimizer", optimizer_tensors(self.optimizer)),
             **prefixed("objective", self.objective.state_dict()),
@@ -235,19 +250,20 @@ class Trainer:
             step=self.progress.step,
             progress={
                 "best_loss": repr(self.progress.best_loss),
+                "best_return": repr(self.progress.best_return),
                 "misses": self.progress.misses,
                 "seconds": repr(self.progress.seconds),
             },
             config=self.stored_config,
             spaces=self.policy.spaces,
         )
-        save_checkpoint(self.run.checkpoints, checkpoint, best=best)
+        save_checkpoint(self.run.checkpoints, checkpoint, marks=marks)
         self.saved = self.progress.step
 
     def _save_if_new(self) -> None:
         """Save, unless this step is saved: overwriting the last checkpoint would leave a moment without one."""
         if self.saved != self.progress.step:
-            self.save(best=False)
+            self.save()
 
     def resume(self) -> None:
         """Go back to the last checkpoint of the run, or to the start if it was stopped before the first."""
