@@ -1,6 +1,7 @@
 """Recipes for POPGym: four models on each of the 48 tasks, in one small size, and the suites that compare them.
 
-A window holds a whole episode where that has at most 210 steps, else its beginning, where what must be kept is shown.
+Models that carry a state are trained on whole episodes, for what is shown first may be asked for last. A window that
+slides has at most 210 steps, and where episodes are longer it is cut anywhere from them, as it is while acting.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from typing import Any
 
 from rate.config import EnvConfig, RunConfig, edit
 from rate.data.windows import DataConfig
-from rate.envs import ENVS
-from rate.envs.popgym import TASKS
+from rate.envs.popgym import PLAYED, TASKS
 from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS
 from rate.nn.encoding import EARLIER
@@ -22,6 +22,10 @@ from rate.training.config import TrainConfig
 
 LONGEST = 210
 SEGMENTS = 3
+BATCH = 32
+"""Windows of up to 210 steps per optimiser step; of longer ones fewer, so that a step costs the same."""
+CARRYING = ("rate", "bc-lstm")
+"""Models that are trained on whole episodes."""
 
 SIZES: dict[str, Any] = {"layers": 2, "width": 64, "heads": 4, "head_width": 16, "feed_forward": 256}
 FIELDS: dict[str, dict[str, Any]] = {
@@ -38,21 +42,26 @@ THREE = ("CountRecall", "Autoencode", "Concentration")
 LONGER: dict[str, Any] = {"data.episodes": 3000, "train.steps": 1500, "train.betas": (0.9, 0.95)}
 
 
-def window_of(env: str) -> int:
-    """The longest episode of a task, up to a multiple of the segments."""
-    steps = min(ENVS.get(env).case().max_steps, LONGEST)
-    return -(-steps // SEGMENTS) * SEGMENTS
+def window_of(env: str, model: str) -> tuple[int, int]:
+    """Steps of a window and of its segments: the longest episode of a task, or as much as a sliding window can take."""
+    steps = PLAYED[env] if model in CARRYING else min(PLAYED[env], LONGEST)
+    segments = max(SEGMENTS, -(-steps * SEGMENTS // LONGEST))
+    segment = -(-steps // segments)
+    return segments * segment, segment
 
 
 def popgym(env: str, model: str) -> RunConfig:
     """One model on one task."""
-    window = window_of(env)
+    window, segment = window_of(env, model)
+    fields = {"segment_len": segment} if "memory_tokens" in FIELDS[model] else {}
     return RunConfig(
         recipe=f"{env}/{model}",
         env=EnvConfig(name=env),
-        model=MODELS.get(model)(window, **FIELDS[model], encoder=EARLIER),
-        data=DataConfig(episodes=1000),
-        train=TrainConfig(window=window, steps=600, batch_size=32, learning_rate=3e-3),
+        model=MODELS.get(model)(window, **FIELDS[model], **fields, encoder=EARLIER),
+        data=DataConfig(episodes=1000, start="random" if PLAYED[env] > window else "first"),
+        train=TrainConfig(
+            window=window, steps=600, batch_size=BATCH * LONGEST // max(window, LONGEST), learning_rate=3e-3
+        ),
         eval=EvalConfig(),
     )
 

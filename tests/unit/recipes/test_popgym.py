@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from rate.envs import ENVS
-from rate.envs.popgym import TASKS
+from rate.envs.popgym import PLAYED, TASKS
+from rate.experiment.data import cut_windows, prepare_data
 from rate.recipes import RECIPES, SUITES, recipe
-from rate.recipes.popgym import FIELDS, LONGEST, window_of
+from rate.recipes.popgym import BATCH, CARRYING, FIELDS, LONGEST
 
 
 def test_every_task_has_a_recipe_for_every_model() -> None:
@@ -16,10 +19,27 @@ def test_every_task_has_a_recipe_for_every_model() -> None:
 
 
 @pytest.mark.parametrize("env", TASKS)
-def test_windows_hold_whole_episodes_or_as_much_as_is_affordable(env: str) -> None:
-    longest = ENVS.get(env).case().max_steps
-    assert min(longest, LONGEST) <= window_of(env) < min(longest, LONGEST) + 3
-    assert {recipe(f"{env}/{model}").train.window for model in FIELDS} == {window_of(env)}
+def test_every_step_of_an_episode_is_trained(env: str) -> None:
+    """By whole episodes where a state is carried, else by windows that start anywhere."""
+    assert PLAYED[env] <= ENVS.get(env).case().max_steps
+    for model in FIELDS:
+        config = recipe(f"{env}/{model}")
+        whole = config.train.window >= PLAYED[env]
+        assert config.data.start == ("first" if whole else "random")
+        assert whole or (model not in CARRYING and config.train.window == LONGEST)
+        assert config.train.window * config.train.batch_size <= LONGEST * BATCH or config.train.window <= LONGEST
+    rate = recipe(f"{env}/rate")
+    assert rate.model.segment_len <= LONGEST // 3 and rate.train.window // rate.model.segment_len >= 3
+
+
+@pytest.mark.parametrize("family", ["LabyrinthEscape", "LabyrinthExplore"])
+def test_windows_are_those_of_episodes_that_are_played_and_not_of_their_limit(
+    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("popgym", reason="needs the extra popgym")
+    monkeypatch.setenv("RATE_DATA", str(tmp_path))
+    config = recipe(f"popgym/{family}-Easy/rate", {"data.episodes": 60})
+    cut_windows(config, prepare_data(config.env.name, config.data))
 
 
 def test_all_models_get_the_same_budget() -> None:

@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from rate.envs.popgym.tasks import FAMILIES, LEVELS, TASKS, Family
+from rate.envs.popgym.tasks import FAMILIES, LEVELS, PLAYED, TASKS, Family
 
-__all__ = ["FAMILIES", "LEVELS", "TASKS", "Family"]
+__all__ = ["FAMILIES", "LEVELS", "PLAYED", "TASKS", "Family"]

@@ -36,6 +36,8 @@ class Family:
     """The paper's: memory puzzles (11 families, 33 tasks) and reactive tasks (5 families, 15 tasks)."""
     player: Callable[[gym.Env[Any, Any], np.random.Generator], Player]
     max_steps: tuple[int, int, int]
+    played: tuple[int, int, int] | None = None
+    """About as many steps as the longest of 1,000 episodes of the player has, where that is far from the limit."""
     expert: Triple
     """Mean return of the player: what a policy is asked for in an evaluation (benchmarks/popgym/experts)."""
     paper: Triple
@@ -90,6 +92,7 @@ FAMILIES = (
     ),
     Family(
         name="LabyrinthEscape",
+        played=(90, 180, 270),
         rules="find the exit of a maze, seeing 3x3 cells",
         subset=MEMORY,
         player=mazes.labyrinth_escape,
@@ -99,6 +102,7 @@ FAMILIES = (
     ),
     Family(
         name="LabyrinthExplore",
+        played=(51, 102, 165),
         rules="visit every cell of a maze, seeing 3x3 cells",
         subset=MEMORY,
         player=mazes.labyrinth_explore,
@@ -236,6 +240,12 @@ def make_batch(family: str, level: str, observation: str = "spaces") -> SerialBa
 
 TASKS = tuple(f"popgym/{family.name}-{level}" for family in FAMILIES if family.player is not None for level in LEVELS)
 """The names of the tasks in the registry."""
+PLAYED = {
+    f"popgym/{family.name}-{level}": (family.played or family.max_steps)[at]
+    for family in FAMILIES
+    for at, level in enumerate(LEVELS)
+}
+"""Task to the steps of the longest episodes that its expert plays."""
 EXPERT_DEFAULTS: Mapping[str, str] = {"grade": "expert", "observation": "spaces"}
 
 
