@@ -5,7 +5,6 @@ A recipe returns one; the command line edits it; the run directory keeps it.
 
 from __future__ import annotations
 
-import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -16,10 +15,11 @@ from rate.data.windows import DataConfig
 from rate.envs.own import find_env
 from rate.errors import CheckpointError, ConfigError, RateError
 from rate.evaluation.evaluator import EvalConfig, cases_of
+from rate.files import reading
 from rate.models import MODELS, ModelConfig
 from rate.objectives import OBJECTIVES, BehaviourCloningConfig, ObjectiveConfig
 from rate.registry import CONFIG_CLASSES, check_names
-from rate.serial import from_dict, to_dict
+from rate.serial import fits, from_dict, to_dict, type_name
 from rate.training.config import TrainConfig
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ class EnvConfig:
     """The environment that a run is about."""
 
     name: str
-    """A registered name, a Gymnasium id, or module:factory; empty: there is only data."""
+    """A registered name, a Gymnasium id, or module:factory; empty: there is only data. One that a file gave (Stored)
+    is not imported."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,24 +128,9 @@ def _typed(name: str, value: Any, hint: Any) -> Any:
     """The value, if it is of the type; a list will do for a tuple, and one text for a tuple of texts."""
     if typing.get_origin(hint) is tuple and isinstance(value, (str, list)):
         value = (value,) if isinstance(value, str) else tuple(value)
-    if not _fits(value, hint):
-        expected = str(hint) if typing.get_origin(hint) else getattr(hint, "__name__", str(hint))
-        raise ConfigError(f"{name} is {value!r}; it must be of type {expected.replace('typing.', '')}")
+    if not fits(value, hint):
+        raise ConfigError(f"{name} is {value!r}; it must be of type {type_name(hint)}")
     return value
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, argument) for argument in arguments)
-    if origin is typing.Literal:
-        return value in arguments
-    if origin is tuple:
-        each = arguments[:1] * len(value) if arguments[1:] == (...,) and isinstance(value, tuple) else arguments
-        return isinstance(value, tuple) and len(value) == len(each) and all(map(_fits, value, each))
-    if hint in (int, float):
-        return isinstance(value, (int, hint)) and not isinstance(value, bool)
-    return not isinstance(hint, type) or isinstance(value, hint)
 
 
 def config_to_json(config: RunConfig) -> dict[str, Any]:
@@ -153,11 +139,12 @@ def config_to_json(config: RunConfig) -> dict[str, Any]:
 
 
 def config_from_json(data: Any, where: Path | str) -> RunConfig:
-    """The configuration that a file holds; `where` is the file, for whoever must look at it."""
-    try:
-        return from_dict(RunConfig, data, CONFIG_CLASSES.get)
-    except (RateError, TypeError, ValueError) as reason:
-        raise CheckpointError(f"{where} does not hold the configuration of a run: {reason}") from None
+    """The configuration that a file holds; `where` is the file. Nothing is imported, whatever it names."""
+    with reading(where):
+        try:
+            return from_dict(RunConfig, data, CONFIG_CLASSES.get)
+        except (RateError, TypeError, ValueError) as reason:
+            raise CheckpointError(f"{where} does not hold the configuration of a run: {reason}") from None
 
 
 def differences(one: Any, other: Any, prefix: str = "") -> list[str]:

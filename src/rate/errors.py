@@ -18,6 +18,20 @@ class UnknownNameError(ConfigError):
     """A name that is not known where it is used."""
 
 
+class StoredCodeError(ConfigError):
+    """A file names an environment that would have to be imported; only the user may name what is imported."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"a file names the environment {name}, which is code; it is imported only if you name it "
+            f"(in Python: env={name!r})"
+        )
+
+    def __reduce__(self) -> tuple[type[StoredCodeError], tuple[str]]:
+        return StoredCodeError, (self.name,)
+
+
 class DataError(RateError):
     """A data set that is missing, damaged, empty or of another environment."""
 

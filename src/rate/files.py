@@ -9,6 +9,8 @@ import contextlib
 import errno
 import json
 import os
+import shutil
+import stat
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,15 +21,24 @@ from rate.errors import CheckpointError, RateError
 FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}  # Windows may have no quota
 FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
+NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # a named pipe in the place of a file would wait for ever
 SHOWN = 200
 """Characters of a foreign text that a message shows."""
+LONGEST_LINE = 1000
+"""Characters of a whole message."""
+LARGEST_JSON = 64 << 20
+"""Bytes of a JSON file; ours have a few thousand."""
+
+
+def plain(text: str) -> str:
+    """A text for a terminal: line ends stay, other control and formatting characters do not."""
+    return "".join(c if c == "\n" or unicodedata.category(c)[0] != "C" else "?" for c in text)
 
 
 def shown(value: object, limit: int = SHOWN) -> str:
     """A text from a file or an exception as one line for a terminal: no control characters, cut to a sane length."""
-    text = " ".join(str(value)[: 4 * limit].split())
-    plain = "".join(c if unicodedata.category(c)[0] != "C" else "?" for c in text)
-    return plain if len(plain) <= limit else f"{plain[: limit - 3]}..."
+    text = plain(" ".join(str(value)[: 4 * limit].split()))
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 @contextlib.contextmanager
@@ -84,7 +95,7 @@ def open_to_write(path: Path, mode: str) -> IO[bytes]:
         with contextlib.suppress(FileNotFoundError):
             path.unlink()  # what a killed process left, or a link: removed, not followed
     try:
-        handle = os.open(path, WRITING[mode] | NOFOLLOW | getattr(os, "O_BINARY", 0), 0o666)
+        handle = os.open(path, WRITING[mode] | NOFOLLOW | NONBLOCK | getattr(os, "O_BINARY", 0), 0o666)
     except OSError as reason:
         if path.is_symlink():
             raise _is_link(path) from None
@@ -148,7 +159,27 @@ def write_json(path: Path, value: Any, sync: bool = True) -> None:
     write_atomically(path, json.dumps(value, indent=2, allow_nan=False) + "\n", sync)
 
 
+def read_bytes(path: Path, most: int | None = None) -> bytes:
+    """The content of a file; what is none (a pipe, a device) would never end, and `most` bytes are all that is read."""
+    with open(os.open(path, os.O_RDONLY | NONBLOCK | getattr(os, "O_BINARY", 0)), "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise ValueError("it is not a file")
+        if most is not None and about.st_size > most:
+            raise ValueError(f"it has {about.st_size} bytes, and may have {most}")
+        return file.read()
+
+
 def read_json(path: Path, error: type[RateError] = CheckpointError) -> Any:
     """The content of a JSON file; a file that is missing or damaged is the user's to know of."""
     with reading(path, error):
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_bytes(path, LARGEST_JSON))
+
+
+def remove(path: Path) -> None:
+    """Remove a directory or a file, if it is there; of a link, the link."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()

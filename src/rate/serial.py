@@ -6,17 +6,25 @@ A field that is declared with a base class is tagged with the class that it hold
 from __future__ import annotations
 
 import math
+import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 from rate.errors import CheckpointError
+from rate.files import shown
 
 T = TypeVar("T")
 Resolve = Callable[[str], type[Any]]
 ABSENT = "absent"
 """In the metadata of a field: its value in what was stored before the field was there, if that is not the default."""
+LARGEST = 2**63
+"""Whole numbers of a stored configuration are below this."""
+
+
+class Stored(str):
+    """A text that a file gave. It is data: whatever it says, it never decides which code is imported."""
 
 
 def to_dict(value: Any) -> Any:
@@ -39,21 +47,54 @@ def from_dict(cls: type[T], data: Any, resolve: Resolve) -> T:
         raise CheckpointError(f"a {cls.__name__} is expected, found {type(data).__name__}")
     tag = data.get("type", cls.__name__)
     actual: type[Any] = cls if tag == cls.__name__ else resolve(tag)
+    if cls not in actual.__mro__:
+        raise CheckpointError(f"a {cls.__name__} is expected, found {actual.__name__}")
     hints = typing.get_type_hints(actual)
     known = {item.name for item in fields(actual)}
     unknown = sorted(set(data) - known - {"type"})
     if unknown:
         raise CheckpointError(f"{tag} has no field {unknown[0]!r}; the configuration is of another version of rate")
     values = {item.name: item.metadata[ABSENT] for item in fields(actual) if ABSENT in item.metadata}
-    values |= {name: _value(hints[name], data[name], resolve) for name in known if name in data}
+    values |= {name: _value(name, hints[name], data[name], resolve) for name in known if name in data}
     return typing.cast(T, actual(**values))
 
 
-def _value(hint: Any, data: Any, resolve: Resolve) -> Any:
+def _value(name: str, hint: Any, data: Any, resolve: Resolve) -> Any:
     if is_dataclass(hint) and isinstance(hint, type):
         return from_dict(hint, data, resolve)
-    if typing.get_origin(hint) is tuple:
-        return tuple(data)
-    if hint is float or (float in typing.get_args(hint) and data is not None):
+    value = _leaf(hint, data)
+    if not fits(value, hint):
+        raise CheckpointError(f"{name} is {shown(repr(data), 40)}; it must be of type {type_name(hint)}")
+    return value
+
+
+def _leaf(hint: Any, data: Any) -> Any:
+    """What JSON makes of tuples, of whole floats and of floats that are not finite, undone; texts are marked."""
+    if typing.get_origin(hint) is tuple and isinstance(data, list):
+        inner = typing.get_args(hint)
+        return tuple(_leaf(inner[0] if inner else Any, item) for item in data)
+    if (hint is float or float in typing.get_args(hint)) and isinstance(data, (int, float, str)) and data is not True:
         return float(data)
-    return data
+    if isinstance(data, int) and abs(data) >= LARGEST:
+        raise CheckpointError(f"a whole number of {len(str(data))} digits is too large")
+    return Stored(data) if isinstance(data, str) else data
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type, as far as fields of configurations have types."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, argument) for argument in arguments)
+    if origin is typing.Literal:
+        return value in arguments
+    if origin is tuple:
+        each = arguments[:1] * len(value) if arguments[1:] == (...,) and isinstance(value, tuple) else arguments
+        return isinstance(value, tuple) and len(value) == len(each) and all(map(fits, value, each))
+    if hint in (int, float):
+        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+    return not isinstance(hint, type) or isinstance(value, hint)
+
+
+def type_name(hint: Any) -> str:
+    name = str(hint) if typing.get_origin(hint) else getattr(hint, "__name__", str(hint))
+    return name.replace("typing.", "")

@@ -27,6 +27,7 @@ from rate.data.store import StoreWriter
 from rate.envs import ENVS
 from rate.envs.spec import CollectRequest, spaces_of
 from rate.experiment import Run, prepare_data, train_run
+from rate.training.checkpoint import sealed
 from rate.types import Spaces, Trajectory
 
 Refused = Callable[..., str]
@@ -252,14 +253,14 @@ def test_missing_minari(
 
 
 def checkpoint_of(run: Path) -> Path:
-    return run / "checkpoints" / (run / "checkpoints" / "last").read_text().strip()
+    return run / "checkpoints" / (run / "checkpoints" / "last").read_text().split()[0]
 
 
 def edit_checkpoint(run: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     path = checkpoint_of(run) / "checkpoint.json"
     card = json.loads(path.read_text())
     change(card)
-    path.write_text(json.dumps(card))
+    path.write_text(json.dumps(sealed(card)))  # else the edit itself would be what is noticed
 
 
 def other_weights(run: Path) -> None:
@@ -275,9 +276,9 @@ CHECKPOINTS: dict[str, tuple[Callable[[Path], Any], tuple[str, ...]]] = {
     "truncated weights": (lambda run: cut(checkpoint_of(run) / "weights.safetensors"), ("weights", "damaged")),
     "truncated optimiser": (lambda run: cut(checkpoint_of(run) / "training.safetensors"), ("training", "damaged")),
     "empty weights": (lambda run: (checkpoint_of(run) / "weights.safetensors").write_bytes(b""), ("damaged",)),
-    "no weights": (lambda run: (checkpoint_of(run) / "weights.safetensors").unlink(), ("weights", "damaged")),
+    "no weights": (lambda run: (checkpoint_of(run) / "weights.safetensors").unlink(), ("weights", "not exist")),
     "truncated card": (lambda run: cut(checkpoint_of(run) / "checkpoint.json"), ("checkpoint.json",)),
-    "version": (lambda run: edit_checkpoint(run, lambda card: card.update(version=99)), ("version 99", "version 1")),
+    "version": (lambda run: edit_checkpoint(run, lambda card: card.update(version=99)), ("version 99", "version 2")),
     "architecture": (
         lambda run: edit_checkpoint(run, lambda card: card["config"]["model"].update(width=32)),
         ("another architecture",),

@@ -55,18 +55,17 @@ def test_the_whole_day(model: str, options: list[str], place: Path, capsys: pyte
     trained = ["train", "--data", "me/echo-v0", "--env", "my_echo:make", "--model", model, *options]
     assert main(trained) == 0
     capsys.readouterr()
-    run = f"runs/my_echo-make/{model}-seed0"
-    played = subprocess.run(
-        [sys.executable, "-m", "rate", "eval", run, "--json"], cwd=place, capture_output=True, text=True, check=True
-    )
+    run, named = f"runs/my_echo-make/{model}-seed0", ["--env", "my_echo:make"]
+    words = [sys.executable, "-m", "rate", "eval", run, *named, "--json"]
+    played = subprocess.run(words, cwd=place, capture_output=True, text=True, check=True)
     case = json.loads(played.stdout)[0]
     assert case["episodes"] == 100
     assert case["return_mean"] > 0.9 > 3 * CHANCE  # who guesses gets 0.25, the data 0.75
     assert main(["eval", run, "--held-out", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["episodes"] == 40
-    assert main(["eval", run, "--set", "silence=2", "--episodes", "4", "--json"]) == 0
+    assert main(["eval", run, *named, "--set", "silence=2", "--episodes", "4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["case"] == "silence=2"
-    assert main(["play", "--run", run, "--out", "x.gif", "--json"]) == 0
+    assert main(["play", "--run", run, *named, "--out", "x.gif", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["env"], shown["steps"]) == ("my_echo:make", 6) and (place / "x.gif").stat().st_size > 1000
     assert main(["report", run, "--out", "report"]) == 0
@@ -202,8 +201,8 @@ def test_an_environment_fits_what_minari_keeps_of_it(place: Path, capsys: pytest
     assert main(["data", "check", "me/room-v0", "--env", "my_room:Room"]) == 0
     words = ["train", "--data", "me/room-v0", "--env", "my_room:Room", "--out", "run"]
     assert main([*words, *SMALL, "--train.steps", "1"]) == 0
-    assert main(["eval", "run", "--episodes", "2"]) == 0
-    assert main(["play", "--run", "run", "--json"]) == 0
+    assert main(["eval", "run", "--env", "my_room:Room", "--episodes", "2"]) == 0
+    assert main(["play", "my_room:Room", "--run", "run", "--json"]) == 0
 
 
 def test_evaluation_has_the_arguments_of_minari_data(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,7 +36,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def step_directory(run: Path) -> Path:
-    return run / "checkpoints" / (run / "checkpoints" / "last").read_text().strip()
+    return run / "checkpoints" / (run / "checkpoints" / "last").read_text().split()[0]
 
 
 # ------------------------------------------------------------------------------------------------ collecting

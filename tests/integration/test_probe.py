@@ -69,7 +69,7 @@ def test_no_run(refused: Refused) -> None:
 
 
 def test_a_checkpoint_alone_needs_a_place(run: Path, tmp_path: Path, refused: Refused) -> None:
-    name = (run / "checkpoints" / "last").read_text().strip()
+    name = (run / "checkpoints" / "last").read_text().split()[0]
     alone = shutil.copytree(run / "checkpoints" / name, tmp_path / "alone")
     refused(["probe", str(alone)], "checkpoint on its own; give --out")
     assert main(["probe", str(alone), "--episodes", "2", "--out", str(tmp_path / "out")]) == 0

@@ -61,7 +61,7 @@ def words(out: Path | str, *more: str, **train: Any) -> list[str]:
 
 def tensors(run: Path, which: str = "last") -> dict[str, Tensor]:
     """Weights, optimiser and random state of a checkpoint."""
-    at = run / "checkpoints" / (run / "checkpoints" / which).read_text().strip()
+    at = run / "checkpoints" / (run / "checkpoints" / which).read_text().split()[0]
     found = {**load_file(at / "weights.safetensors"), **load_file(at / "training.safetensors")}
     return {name: value.clone() for name, value in found.items()}  # else a map of the file, whatever becomes of it
 

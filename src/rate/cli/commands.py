@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -29,6 +30,7 @@ from rate.errors import ConfigError
 from rate.evaluation.evaluator import CaseResult
 from rate.evaluation.held_out import HeldOut
 from rate.experiment import Run, collect_once, collect_to, data_root
+from rate.files import LONGEST_LINE, plain, shown
 from rate.reports import write_report
 
 
@@ -87,6 +89,7 @@ def evaluate(
     run: tyro.conf.Positional[Path],
     *,
     set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
+    env: str | None = None,
     episodes: int | None = None,
     batch: int | None = None,
     checkpoint: str = "last",
@@ -108,6 +111,7 @@ def evaluate(
     Args:
         run: Run directory, or one checkpoint directory (then nothing is recorded).
         set: Arguments of the environment for one case, as name=value[,name=value]; repeat for more cases.
+        env: Environment; None: the one that the run names, which is not imported if it is module:factory: name it then.
         episodes: Per case; None: as the run's configuration says.
         batch: Episodes in lock-step; None: as the run's configuration says.
         checkpoint: last, best or step_N.
@@ -123,7 +127,7 @@ def evaluate(
         json: Print JSON.
     """
     set_threads(threads)
-    loaded = Run.load(run, checkpoint, device)
+    loaded = Run.load(run, checkpoint, device, env)
     if held_out or not (loaded.config.env.name or set):
         return _show_held_out(loaded.held_out(), json)
     asked: dict[str, Any] = {"episodes": episodes, "batch": batch, "seed": seed, "target_return": target_return}
@@ -180,7 +184,7 @@ def case_table(results: list[CaseResult]) -> Table:
         cost = (f"{result.ms_per_step:.2f}", f"{result.seconds:.1f}")
         intervention = result.records[0].intervention
         name = f"{result.case.name}, {intervention}" if intervention else result.case.name
-        table.add_row(name, str(len(result.records)), success, returns, *cost)
+        table.add_row(escape(name), str(len(result.records)), success, returns, *cost)
     return table
 
 
@@ -195,10 +199,10 @@ def report(runs: tyro.conf.Positional[tuple[Path, ...]], *, out: Path = Path("re
     made = write_report(runs, out)
     if json:
         return print(made.summary.read_text(encoding="utf-8"))
-    print(made.table)
+    print(plain(made.table))
     for line in made.notes:
-        print(f"note: {line}")
-    print(f"\n{made.page}")
+        print(f"note: {shown(line, LONGEST_LINE)}")
+    print(f"\n{plain(str(made.page))}")
 
 
 def doctor(*, json: bool = False) -> int:

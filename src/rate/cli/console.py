@@ -8,23 +8,33 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from rate.envs.spec import EvalCase
+from rate.files import LONGEST_LINE, plain, shown
 
 WIDE = 140
 """Columns of what goes to a file or a pipe, where nothing must be wrapped."""
 
-OUT = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
-ERR = Console(stderr=True, highlight=False)
+
+class PlainConsole(Console):
+    """A console that passes no control character of a text on: a name in a file must not drive the terminal."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(plain(text), **options)
+
+
+OUT = PlainConsole(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
+ERR = PlainConsole(stderr=True, highlight=False)
 
 
 def note(text: str) -> None:
     """What the user should know besides the result, in one line of standard error."""
-    print(f"note: {text}", file=sys.stderr)
+    print(f"note: {shown(text, LONGEST_LINE)}", file=sys.stderr)
 
 
 class RateColumn(ProgressColumn):
@@ -39,12 +49,12 @@ class RateColumn(ProgressColumn):
 def bar(what: str, total: int | None = None) -> Iterator[Bar]:
     """A bar that is gone when the work is done."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         RateColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),
     )
     # Where nobody looks, even a bar that is gone would leave an empty line.
     hidden = not ERR.is_terminal
@@ -64,6 +74,7 @@ class Bar:
         """The newest validation, for the line that is left when the bar is gone."""
 
     def to(self, done: int, total: int | None = None, what: str | None = None, note: str = "") -> None:
+        what = None if what is None else shown(what)
         if what is not None and what != self._shown:
             self._shown = what  # another task has a rate and a time of its own, from where it starts
             self._progress.reset(self._task, description=what, total=total, completed=max(0, done - 1))

@@ -9,12 +9,14 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 
 import rate
 from rate import plugins
-from rate.errors import ConfigError, RateError
+from rate.errors import ConfigError, RateError, StoredCodeError
+from rate.files import LONGEST_LINE, shown
 from rate.registry import Registry
 from rate.training.signals import Interrupted
 
@@ -122,18 +124,25 @@ def main(args: Sequence[str] | None = None) -> int:
         if words[0] != "doctor":  # which loads them itself, to tell how each of them is
             _load_installed()
         return command(words[1:]) or 0
+    except StoredCodeError as error:
+        again = shlex.join([*words, *plugins.options(), "--env", error.name])
+        return _fail(f"{error}; to allow it: rate {again}")
     except RateError as error:
-        print(f"rate: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
+        return _fail(error)
     except OSError as error:
-        print(f"rate: {error.filename or 'file'}: {error.strerror or error}", file=sys.stderr)
-        return 2
+        return _fail(f"{error.filename or 'file'}: {error.strerror or error}")
+    except MemoryError as error:
+        return _fail(f"this takes more memory than there is ({error or 'no more is known'})")
     except Interrupted as stop:
-        print(f"rate: {stop}", file=sys.stderr)
-        return 130
+        return _fail(stop, 130)
     except KeyboardInterrupt:
-        print("rate: interrupted", file=sys.stderr)
-        return 130
+        return _fail("interrupted", 130)
+
+
+def _fail(reason: object, code: int = 2) -> int:
+    """One line of standard error, whatever a file wrote into it."""
+    print(f"rate: {shown(reason, LONGEST_LINE)}", file=sys.stderr)
+    return code
 
 
 def _plugins_in(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import gymnasium as gym
 import numpy as np
@@ -50,8 +50,9 @@ class Cast:
 
 
 def play(
-    env: tyro.conf.Positional[str | None] = None,
+    name: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[ENV]")] = None,
     *,
+    env: str | None = None,
     run: Path | None = None,
     set: str = "",
     seed: int = 0,
@@ -63,7 +64,8 @@ def play(
     """Watch one episode of an expert or of a trained run, as text or as a film.
 
     Args:
-        env: Environment; with --run it may be left out: the run's own.
+        name: Environment; with --run it may be left out: the run's own.
+        env: The same as an option. A run's own is not imported if it is module:factory: name it then.
         run: Run directory, or one checkpoint directory, that plays; None: the environment's expert.
         set: Arguments of the environment, and options of its expert, as name=value[,name=value].
         seed: Seed of the episode; eval.jsonl of a run has those of its evaluated episodes.
@@ -73,6 +75,7 @@ def play(
         json: Print JSON instead of frames.
     """
     check_seed("--seed", seed)
+    env = name or env
     if out is not None:
         check_film(out)
     cast = _trained(env, run, set, seed, target_return) if run else _expert(env, set, seed)
@@ -118,7 +121,7 @@ def _trained(name: str | None, path: Path, text: str, seed: int, target_return: 
     config = run.config
     spec = find_env(name or config.env.name)
     chosen = text or next(iter(config.eval.cases if spec.name == config.env.name else ()), "")
-    case = limited(_case(spec, [chosen]), config.eval)
+    case = limited(cases_of(spec, [chosen])[0], config.eval)
     _check_spaces(run, spec, case)
     asked = config.eval if target_return is None else replace(config.eval, target_return=target_return)
     actor = run.actor(target_of(case, asked))

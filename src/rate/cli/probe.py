@@ -17,6 +17,7 @@ from rate.errors import ConfigError
 from rate.evaluation.evaluator import OnStep
 from rate.evaluation.probes import Preservation, check_has_memory, probe_memory
 from rate.experiment import Run
+from rate.files import check_own
 from rate.reports.preservation import PreservationCurves, write_preservation
 from rate.serial import to_dict
 
@@ -25,6 +26,7 @@ def probe(
     run: tyro.conf.Positional[Path],
     *,
     set: str = "",
+    env: str | None = None,
     episodes: int = 20,
     intervene: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     checkpoint: str = "last",
@@ -38,6 +40,7 @@ def probe(
     Args:
         run: Run directory, or one checkpoint directory.
         set: Arguments of the environment, as name=value[,name=value]; empty: the longest case of the run.
+        env: Environment; None: the one that the run names, which is not imported if it is module:factory: name it then.
         episodes: How many.
         intervene: Change the policy while it acts, as name=strength, such as memory-noise=0.5; repeat to combine.
         checkpoint: last, best or step_N.
@@ -47,11 +50,12 @@ def probe(
         json: Print JSON.
     """
     set_threads(threads)
-    loaded = Run.load(run, checkpoint, device)
+    loaded = Run.load(run, checkpoint, device, env)
     check_has_memory(loaded.policy)
     if out is None and loaded.alone:
         raise ConfigError(f"{run} is a checkpoint on its own; give --out")
     where = out or run / "probe"
+    check_own(where, out or run)
     if where.exists() and not where.is_dir():
         raise ConfigError(f"{where} is a file; give a directory for --out")
     with bar("probing") as progress:

@@ -16,9 +16,10 @@ from rate.cli.console import OUT, bar, note
 from rate.cli.parse import parse, set_threads
 from rate.config import RunConfig, config_from_json, edit, implied
 from rate.data.open import PREFIX, full_name, open_data
+from rate.envs.own import is_code
 from rate.errors import ConfigError, RateError
 from rate.experiment import data_root, train_run
-from rate.files import read_json
+from rate.files import read_json, reading
 from rate.models import MODELS
 from rate.objectives import OBJECTIVES
 from rate.recipes import RECIPES, recipe
@@ -31,10 +32,12 @@ USAGE = (
     "rate train RECIPE [--data DATA] [--FIELD VALUE ...] [--objective NAME] [--out DIR] [--resume] [--threads N] "
     "[--json]\n       rate train --data DATA [--env ENV] [--model NAME] [--FIELD VALUE ...] [the same options]"
     "\n       rate train --from RUN [--data DATA] [--FIELD VALUE ...] [the same options]"
+    "\n       rate train --out DIR --resume [--env ENV]"
 )
 WITHOUT_RECIPE = """
 --data   data of your own: a directory, or the id of a Minari data set on this disk
---env    where to evaluate: a registered name, a Gymnasium id, or module:factory; else the one that the data names
+--env    where to evaluate: a registered name, a Gymnasium id, or module:factory; else the one that the data names;
+         with --resume or --from: the one of the run, which must be named again if it is module:factory
 --model  as `rate list models` shows it; by default rate
 --from   a run, or a checkpoint directory, to begin with the weights of; without a recipe, with its configuration too"""
 
@@ -75,7 +78,8 @@ def train(args: Sequence[str]) -> None:
         print(json.dumps({"run": str(run.path), "step": run.step, "parameters": run.policy.parameter_count()}))
     else:
         done = f"trained to step {run.step}" if progress.moved else f"already trained to step {run.step}, nothing to do"
-        again = " ".join(["rate eval", str(run.path), *plugins.options()])
+        env = ["--env", config.env.name] if is_code(config.env.name) else []
+        again = " ".join(["rate eval", str(run.path), *env, *plugins.options()])
         OUT.print(f"{done}: {run.path}{progress.summary}\nevaluate it with: {again}", markup=False)
 
 
@@ -86,9 +90,10 @@ def read_arguments(args: Sequence[str]) -> TrainArguments:
     data, env, model, start = (_take(rest, name) for name in ("--data", "--env", "--model", "--from"))
     resume, as_json = _flag(rest, "--resume"), _flag(rest, "--json")
     named = bool(rest) and not rest[0].startswith("-")
-    if start and (env or model):
-        raise ConfigError("--from RUN has the model and the environment of the run; leave --model and --env away")
-    if (env or model) and (named or not data):
+    if start and model:
+        raise ConfigError("--from RUN has the model of the run; leave --model away")
+    stored = not named and bool(start or (out and resume and data is None))
+    if ((env and not stored) or model) and (named or not data):
         given = "--env" if env else "--model"
         raise ConfigError(f"{given} goes with --data and without a recipe; a recipe has both, see rate list recipes")
     name = rest.pop(0) if named else ""
@@ -97,11 +102,13 @@ def read_arguments(args: Sequence[str]) -> TrainArguments:
     elif start and not (out and resume):
         begun = started_from(start)
         default = edit(begun, {"data.path": full_name(data)} if data else {})
+        default = edit(default, {"env.name": env} if env else {})
     elif data:
         default = own_config(full_name(data), env, model or "rate", _window(rest))
     elif out and resume:
         started = RunDir.open(Path(out))
         default = config_from_json(started.read_config(), started.config)
+        default = edit(default, {"env.name": env} if env else {})
     else:
         raise ConfigError(f"which recipe, or which --data? usage: {USAGE}")
     if objective is not None:  # another class with other fields, so it is chosen before they are read
@@ -115,7 +122,8 @@ def read_arguments(args: Sequence[str]) -> TrainArguments:
 def started_from(path: str) -> RunConfig:
     """The configuration of the run whose weights are taken."""
     card = Path(path) / CARD
-    found = read_json(card).get("config") if card.exists() else RunDir.open(Path(path)).read_config()
+    with reading(card):
+        found = read_json(card)["config"] if card.exists() else RunDir.open(Path(path)).read_config()
     return config_from_json(found, path)
 
 

@@ -21,6 +21,7 @@ from rate.data.columns import chunks, escaped, space_form, unpack
 from rate.data.returns import returns_to_go
 from rate.data.store import AROUND, TrajectoryStore
 from rate.errors import ConfigError, DataError
+from rate.serial import Stored
 from rate.types import Array, Segment
 
 if TYPE_CHECKING:
@@ -85,11 +86,19 @@ def parse_options(strings: Sequence[str]) -> dict[str, Any]:
             raise ConfigError(f"option {string!r} is not of the form name=value")
         if name in options:
             raise ConfigError(f"option {name!r} is given twice")
-        try:
-            options[name] = json.loads(text, parse_constant=_no_constant)
-        except ValueError:
-            options[name] = text
+        options[name] = _option(Stored(text) if isinstance(string, Stored) else text)
     return options
+
+
+def _option(text: str) -> Any:
+    """A JSON value where it is one. What a file gave is a number, a truth value or null; all else is text, marked."""
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return text
+    if not isinstance(text, Stored) or value is None or isinstance(value, (bool, int, float)):
+        return value
+    return Stored(value) if isinstance(value, str) else text
 
 
 def split_episodes(episodes: int, validation_fraction: float, seed: int) -> tuple[Ids, Ids]:

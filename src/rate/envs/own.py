@@ -1,6 +1,7 @@
 """Environments that nobody registered here: a Gymnasium id, or `module:factory`, as an EnvSpec.
 
-Nothing is imported or made before it is needed, so that a run can be loaded where its environment is not.
+Nothing is imported or made before it is needed, so that a run can be loaded where its environment is not. A module
+is imported only if the user names it: a name that a file gave (`Stored`) is refused where it would be imported.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from operator import attrgetter
@@ -25,7 +26,9 @@ import numpy as np
 
 from rate.envs.batch import SerialBatch
 from rate.envs.spec import ENVS, EnvSpec, EvalCase
-from rate.errors import ConfigError, RateError, UnknownNameError
+from rate.errors import ConfigError, RateError, StoredCodeError, UnknownNameError
+from rate.files import shown
+from rate.serial import Stored
 
 FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 """module:factory"""
@@ -33,12 +36,15 @@ GYMNASIUM_ID = re.compile(r"(?:[A-Za-z_][\w.]*:)?(?:[\w-]+/)?[\w.-]+-v\d+")
 """Name-v0, namespace/Name-v0, or module:Name-v0, where importing the module registers the id."""
 CLASSES = (gym.spaces.Discrete, gym.spaces.MultiDiscrete)
 """Spaces whose values are classes."""
+RELAYS = ("GymV21Environment-v0", "GymV26Environment-v0")
+"""Ids that make the environment which an argument names, and import what that asks for."""
 UNLIMITED = 1_000_000
 """Steps of an episode where the environment names no limit."""
 
 
 def find_env(name: str) -> EnvSpec:
-    """The environment of a registered name, of `module:factory`, or of a Gymnasium id."""
+    """The environment of a registered name, of `module:factory`, or of a Gymnasium id; of one that is `Stored` and
+    has a module there is a description, but it cannot be made."""
     if name in ENVS:
         return ENVS.get(name)
     if FACTORY.fullmatch(name):
@@ -48,6 +54,23 @@ def find_env(name: str) -> EnvSpec:
     if not name:
         raise ConfigError("there is no environment here, only data; name one, or see: rate eval RUN --held-out")
     raise _unknown(name)
+
+
+def is_code(name: str) -> bool:
+    """Whether making the environment of a name imports a module, or may import one."""
+    return name not in ENVS and (":" in name or name in RELAYS)
+
+
+def _check_stored(name: str, kwargs: Mapping[str, Any]) -> None:
+    """Refuse what a file would have imported: its environment, or a text of it as an argument of somebody's code."""
+    if isinstance(name, Stored) and is_code(name):
+        raise StoredCodeError(str(name))
+    for key, value in kwargs.items():
+        if isinstance(value, Stored) and (is_code(name) or ":" in value):
+            raise ConfigError(
+                f"a file gives {name} the argument {key}={shown(value, 60)}; a text goes into code only if you "
+                f"give it: --set {key}=..."
+            )
 
 
 def episode_limit(spec: EnvSpec) -> int | None:
@@ -84,6 +107,7 @@ def _case(name: str, /, **kwargs: Any) -> EvalCase:
 
 
 def _from_factory(name: str, /, **kwargs: Any) -> gym.Env[Any, Any]:
+    _check_stored(name, kwargs)
     module_name, _, path = name.partition(":")
     module = _module(module_name)
     try:
@@ -96,6 +120,7 @@ def _from_factory(name: str, /, **kwargs: Any) -> gym.Env[Any, Any]:
 
 
 def _from_id(name: str, /, **kwargs: Any) -> gym.Env[Any, Any]:
+    _check_stored(name, kwargs)
     module, _, name_there = name.rpartition(":")
     if module:
         _module(module)

@@ -96,7 +96,7 @@ class CaseResult:
 
 def cases_of(spec: EnvSpec, texts: Sequence[str]) -> list[EvalCase]:
     """The cases named on the command line or in a configuration."""
-    return [_case(spec, parse_options([part for part in text.split(",") if part])) for text in texts]
+    return [_case(spec, parse_options([type(text)(part) for part in text.split(",") if part])) for text in texts]
 
 
 def _case(spec: EnvSpec, options: dict[str, Any]) -> EvalCase:

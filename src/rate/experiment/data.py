@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +70,19 @@ def check_environment(store: TrajectoryStore, spec: EnvSpec) -> None:
 def misfits(store: TrajectoryStore, spec: EnvSpec) -> list[str]:
     """In what the spaces of the data and of an environment differ."""
     options = store.card.get("options") if store.card.get("environment") == spec.name else None
-    taken = inspect.signature(spec.make).parameters
-    spaces = spaces_of(spec, **{name: value for name, value in (options or {}).items() if name in taken})
+    spaces = spaces_of(spec, **{name: value for name, value in (options or {}).items() if name in arguments(spec.make)})
     pairs = [(kind, getattr(store.spaces, kind), getattr(spaces, kind)) for kind in ("observation", "action")]
     return [
         f"the data set has {kind}s {mine}, the environment {spec.name!r} has {theirs}: they differ"
         for kind, mine, theirs in pairs
         if not same_space(mine, theirs)
     ]
+
+
+def arguments(function: Callable[..., Any]) -> list[str]:
+    """The arguments that a function names; those of somebody's code, which takes any, are none."""
+    named = inspect.signature(function).parameters.values()
+    return [one.name for one in named if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
 
 
 def cut_windows(config: RunConfig, store: TrajectoryStore, lookahead: int = 0) -> tuple[Windows, Windows | None]:
@@ -117,7 +123,8 @@ def never_seen(windows: Windows) -> list[str]:
 
 def check_same_data(run: RunDir, store: TrajectoryStore) -> None:
     """Refuse data that has changed since the run was started; runs of older versions do not tell what theirs was."""
-    known = read_json(run.meta).get("data") if run.meta.exists() else None
+    meta = read_json(run.meta) if run.meta.exists() else {}
+    known = meta.get("data") if isinstance(meta, dict) else meta
     if known not in (None, store.digest):
         raise DataError(f"{store.path} is not the data that {run.path} was trained on: it has changed since")
 

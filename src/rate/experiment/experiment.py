@@ -25,6 +25,7 @@ from rate.experiment.judging import Budget, periodic, too_dear
 from rate.experiment.run import Run
 from rate.experiment.start import read_start, start_facts, take_weights
 from rate.models import SequencePolicy, unroll
+from rate.models.rebuild import build_policy
 from rate.objectives.objective import Objective, Unroll
 from rate.registry import check_names
 from rate.training import trainer as training
@@ -61,7 +62,7 @@ def train_run(
     if exists and resume:
         check_same_config(RunDir.open(out), stored)
         if _is_trained(RunDir.open(out), config.train):
-            return Run.load(out)
+            return _loaded(out, config)
     else:
         RunDir(out).check_free()
     device = pick_device(config.train.device)
@@ -97,7 +98,12 @@ def train_run(
     if on_note is not None:
         for line in too_dear(budget):
             on_note(line)
-    return Run.load(out)
+    return _loaded(out, config)
+
+
+def _loaded(out: Path, config: RunConfig) -> Run:
+    """The run, with the configuration of this process: what the user named in it stays named by the user."""
+    return replace(Run.load(out), config=config)
 
 
 def _trainer(
@@ -180,7 +186,7 @@ def with_oracle(config: RunConfig, spaces: Spaces) -> Spaces:
 
 def _learner(config: RunConfig, spaces: Spaces) -> tuple[SequencePolicy[Any], Objective]:
     """Policy and objective with fresh weights; ConfigError where they cannot work together."""
-    policy = config.model.build(with_oracle(config, spaces))
+    policy = build_policy(config.model, with_oracle(config, spaces))
     if config.data.oracle and not policy.told:
         raise ConfigError(f"{config.model.name} is told nothing; leave data.oracle empty, or train oracle-dt")
     if config.train.bptt_segments and policy.segment_len is None:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from rate.config import RunConfig, check_seed, config_from_json
+from rate.config import EnvConfig, RunConfig, check_seed, config_from_json
 from rate.data.spaces import same_space
 from rate.envs.own import find_env
 from rate.envs.spec import EvalCase
-from rate.errors import ConfigError, DataError
+from rate.errors import CheckpointError, ConfigError, DataError
 from rate.evaluation.evaluator import CaseResult, EvalConfig, Evaluator, OnStep, cases_of, target_of
 from rate.evaluation.held_out import HeldOut, action_error
 from rate.experiment.data import check_same_data, cut_windows, prepare_data
-from rate.files import write_json
-from rate.models import SequencePolicy
+from rate.files import reading, write_json
+from rate.models import ModelConfig, SequencePolicy
 from rate.models.actor import Actor
+from rate.models.rebuild import build_policy
 from rate.serial import to_dict
-from rate.training.checkpoint import CARD, load_checkpoint, load_weights, resolve_checkpoint
+from rate.training.checkpoint import CARD, Checkpoint, load_checkpoint, load_weights, resolve_checkpoint
 from rate.training.device import pick_device
 from rate.training.run_dir import RunDir
 from rate.types import Spaces
@@ -42,15 +43,20 @@ class Run:
     step: int
 
     @classmethod
-    def load(cls, path: Path | str, checkpoint: str = "last", device: str = "cpu") -> Run:
-        """Load a run directory, or one checkpoint directory copied out of it."""
+    def load(cls, path: Path | str, checkpoint: str = "last", device: str = "cpu", env: str | None = None) -> Run:
+        """Load a run directory, or one checkpoint directory copied out of it. Nothing that it names is imported.
+
+        `env` names its environment anew: `module:factory`, which a file cannot have imported, or where it is now.
+        """
         root = Path(path)
         inside = root if (root / CARD).exists() else None
         where = inside or resolve_checkpoint(RunDir.open(root).checkpoints, checkpoint)
         loaded = load_checkpoint(where)
         config = config_from_json(loaded.config, where)
-        policy = config.model.build(loaded.spaces)
+        policy = _rebuilt(config.model, loaded, where)
         load_weights(policy, loaded.weights, where)
+        if env is not None:
+            config = replace(config, env=EnvConfig(name=env))
         return cls(
             path=root,
             config=config,
@@ -148,10 +154,11 @@ class Run:
         what = {"case": case.name, "checkpoint": self.checkpoint, "step": self.step}
         how = {"seed": config.seed, "target_return": to_dict(target), "sample": config.sample}
         how |= {"max_steps": config.max_steps, "intervention": intervention, "prompt": config.prompt}
-        return any(
-            {**how, **BEFORE, **line}.items() >= {**what, **how}.items() and line["episodes"] >= config.episodes
-            for line in run.read_evaluations()
-        )
+        with reading(run.evaluations):
+            return any(
+                {**how, **BEFORE, **line}.items() >= {**what, **how}.items() and line["episodes"] >= config.episodes
+                for line in run.read_evaluations()
+            )
 
     def _cost(self, result: CaseResult, config: EvalConfig) -> dict[str, Any]:
         return {
@@ -174,6 +181,15 @@ class Run:
         }
 
 
-def load(path: Path | str, checkpoint: str = "last", device: str = "cpu") -> Run:
-    """Load a trained run."""
-    return Run.load(path, checkpoint, device)
+def _rebuilt(model: ModelConfig, loaded: Checkpoint, where: Path) -> SequencePolicy[Any]:
+    """The policy of a checkpoint, built only if the configuration is that of its weights."""
+    with reading(where):
+        try:
+            return build_policy(model, loaded.spaces, {name: value.shape for name, value in loaded.weights.items()})
+        except ConfigError as reason:
+            raise CheckpointError(f"{where} does not fit together: {reason}") from None
+
+
+def load(path: Path | str, checkpoint: str = "last", device: str = "cpu", env: str | None = None) -> Run:
+    """Load a trained run; `env` names its environment anew, which one that is code (`module:factory`) needs."""
+    return Run.load(path, checkpoint, device, env)

@@ -19,6 +19,7 @@ from rate.errors import CheckpointError, ConfigError, RateError
 from rate.experiment.experiment import check_same_config, train_run
 from rate.experiment.run import Run
 from rate.experiment.workers import Task, in_processes
+from rate.files import check_own
 from rate.training.checkpoint import load_checkpoint, resolve_checkpoint
 from rate.training.lock import LockedError, locked
 from rate.training.run_dir import RunDir
@@ -126,6 +127,7 @@ def _attempt(task: Task) -> Outcome:
     """Train and evaluate one run; whatever goes wrong is an outcome."""
     began = time.perf_counter()
     try:
+        check_own(task.path, task.path.parent)
         task.path.mkdir(parents=True, exist_ok=True)
         with locked(task.path, CLAIM):
             run = train_run(task.config, task.path, resume=True, command=task.command)

@@ -105,8 +105,8 @@ class RateConfig(DecoderConfig):
 
 
 def divisor_below(window: int, wanted: int) -> int:
-    """The largest divisor of `window` that is at most `wanted`."""
-    return next(size for size in range(min(window, wanted), 0, -1) if window % size == 0)
+    """The largest divisor of `window` that is at most `wanted`, and at most a million."""
+    return next(size for size in range(min(window, wanted, 10**6), 0, -1) if window % size == 0)
 
 
 def suggest_config(horizon: int, dense_reward: bool) -> RateConfig:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import json
 import math
@@ -19,13 +18,15 @@ import numpy as np
 from rate.config import EnvConfig, RunConfig
 from rate.data.store import TrajectoryStore
 from rate.data.windows import DataConfig
-from rate.envs.own import FACTORY, UNLIMITED, episode_limit, find_env
+from rate.envs.own import UNLIMITED, episode_limit, find_env, is_code
 from rate.envs.spec import EnvSpec, EvalCase
-from rate.errors import RateError
+from rate.errors import DataError, RateError
 from rate.evaluation.evaluator import EvalConfig, cases_of
-from rate.experiment.data import misfits, shares_seeds
+from rate.experiment.data import arguments, misfits, shares_seeds
+from rate.files import reading, shown
 from rate.models import MODELS
 from rate.objectives import OBJECTIVES
+from rate.serial import Stored
 from rate.training.config import TrainConfig
 
 LONGEST_WINDOW = 90
@@ -79,15 +80,16 @@ def window_of(store: TrajectoryStore) -> int:
 def named_env(store: TrajectoryStore) -> tuple[str, str]:
     """The environment that the data names, if it can be made and fits; else an empty name and the reason.
 
-    A factory that the data names is not called: data must not decide which code is run.
+    A module that the data names is not imported: data must not decide which code is run.
     """
-    name = str(store.card.get("environment") or "")
+    name = Stored(store.card.get("environment") or "")
     if not name:
         return "", "the data names no environment"
-    if FACTORY.fullmatch(name):
-        return "", f"the data names the environment {name}, which is code; give --env {name} to use it"
+    if is_code(name):
+        return "", f"the data names the environment {shown(name)}, which is code; give --env {shown(name)} to use it"
     try:
-        differ, given = misfits(store, find_env(name)), made_with(store, find_env(name))
+        with reading(store.path, DataError):
+            differ, given = misfits(store, find_env(name)), made_with(store, find_env(name))
     except RateError as reason:
         return "", f"the data names the environment {name!r}, which cannot be made: {reason}"
     made = f"; the data was made with {_written(given)}" if given else ""
@@ -117,9 +119,9 @@ def _cases(store: TrajectoryStore, spec: EnvSpec) -> tuple[str, ...]:
     """One case: the arguments under which the data of this environment was made, as far as it tells."""
     made_here = store.card.get("environment") == spec.name
     options = store.card.get("options") or {} if made_here else {}
-    taken = inspect.signature(spec.case).parameters
+    taken = arguments(spec.case)
     texts = [f"{name}={json.dumps(value)}" for name, value in options.items() if name in taken]
-    return (",".join(texts),) if texts and not any("," in text for text in texts) else ()
+    return (Stored(",".join(texts)),) if texts and not any("," in text for text in texts) else ()
 
 
 def _cases_of_id(store: TrajectoryStore, spec: EnvSpec, on_note: Callable[[str], None]) -> tuple[str, ...]:
@@ -130,7 +132,7 @@ def _cases_of_id(store: TrajectoryStore, spec: EnvSpec, on_note: Callable[[str],
     text = _written(given)
     if all(name.isidentifier() and _is_simple(value) for name, value in given.items()) and _fits(store, spec, given):
         on_note(f"the data was made with {text}, and evaluation has the same; for other arguments: {SET}")
-        return (text,)
+        return (Stored(text),)
     on_note(f"the data was made with {text}, but evaluation has the usual arguments; for others: {SET}")
     return ()
 
@@ -143,7 +145,11 @@ def made_with(store: TrajectoryStore, spec: EnvSpec) -> dict[str, Any]:
     limit = {"max_episode_steps": kept["max_episode_steps"]} if kept.get("max_episode_steps") else {}
     usual = _usual(spec)
     given = {**kept.get("kwargs", {}), **limit}
-    return {name: value for name, value in given.items() if name != "render_mode" and value != usual.get(name)}
+    return {
+        name: Stored(value) if isinstance(value, str) else value
+        for name, value in given.items()
+        if name != "render_mode" and value != usual.get(name)
+    }
 
 
 def _usual(spec: EnvSpec) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rate.errors import CheckpointError
-from rate.files import read_json
+from rate.files import read_bytes, read_json, reading
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -44,13 +44,14 @@ def read_jsonl(path: Path) -> tuple[list[dict[str, Any]], bool]:
 def _numbered_lines(path: Path) -> list[tuple[int, bytes]]:
     if not path.is_file():
         return []
-    lines = path.read_bytes().split(b"\n")
+    with reading(path):
+        lines = read_bytes(path).split(b"\n")
     return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
 
 
 def _parse_object(line: bytes) -> dict[str, Any] | None:
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rate.errors import CheckpointError
+from rate.files import reading
 from rate.reports.files import read_jsonl, read_object, read_optional_object
 from rate.types import EpisodeRecord
 
@@ -86,6 +87,11 @@ class RunSummary:
 
 def read_run(path: Path, *, need_evaluation: bool = False) -> RunSummary:
     """Read a run directory; with `need_evaluation` a run without evaluated episodes is an error."""
+    with reading(path):
+        return _summary(path, need_evaluation)
+
+
+def _summary(path: Path, need_evaluation: bool) -> RunSummary:
     config = _read_config(path)
     metrics, metrics_cut = read_jsonl(path / "metrics.jsonl")
     lines, eval_cut = read_jsonl(path / "eval.jsonl")
@@ -110,7 +116,7 @@ def read_run(path: Path, *, need_evaluation: bool = False) -> RunSummary:
         cases=cases,
         altered=tuple(case for case in evaluated if case not in cases),
         metric=_metric(meta, records),
-        axis=meta.get("axis") or _infer_axis(cases),
+        axis=str(meta.get("axis") or "") or _infer_axis(cases),
         axis_unit=str(meta.get("axis_unit") or ""),
         train_length=_number(meta.get("train_length")),
         data_return=_number(meta.get("data_return")),
@@ -177,7 +183,7 @@ def _record(line: Mapping[str, Any], path: Path) -> EpisodeRecord:
             intervention=str(line.get("intervention") or ""),
             prompt=str(line.get("prompt") or "countdown"),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise CheckpointError(f"{path} holds a line that is not an episode record ({error!r})") from error
     if not math.isfinite(record.episode_return):
         raise CheckpointError(f"{path}: an episode of case {record.case!r} has the return {record.episode_return}")
@@ -254,7 +260,7 @@ def _command(arguments: Any) -> str:
 def _number(value: Any) -> float | None:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
 

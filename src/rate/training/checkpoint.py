@@ -5,8 +5,9 @@ A checkpoint is self-contained: weights, optimiser, random state, step, configur
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
+import re
 import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,18 +15,22 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from rate.data.spaces import spaces_from_json, spaces_to_json
-from rate.errors import CheckpointError, DataError
-from rate.files import read_json, write_atomically, write_json
+from rate.errors import CheckpointError
+from rate.files import check_own, read_bytes, read_json, reading, remove, shown, write_atomically, write_json
 from rate.training.run_dir import disk_error
 from rate.types import Spaces
 
-FORMAT, VERSION = "rate-checkpoint", 1
+FORMAT, VERSION = "rate-checkpoint", 2
+UNSEALED = 1
+"""The version whose cards and marks have no checksum."""
 WEIGHTS, TRAINING, CARD = "weights.safetensors", "training.safetensors", "checkpoint.json"
+LONGEST_MARK = 100
+MARK = re.compile(r"(step_\d+)(?: ([0-9a-f]{8}))?\n?")
+"""The name of a checkpoint and its checksum, which older marks do not have."""
 
 MARKS = ("last", "best", "best-return")
 """The newest, the one of the lowest validation loss, and the one of the highest return while training."""
@@ -49,24 +54,25 @@ def save_checkpoint(root: Path, checkpoint: Checkpoint, *, marks: Collection[str
     """Write step_N, point `last` (and other `marks`) at it, and remove what none points at."""
     final = root / f"step_{checkpoint.step}"
     temporary = root / f".step_{checkpoint.step}.tmp"
+    check_own(root, root.parent)
     try:
         # The step that `last` names is the state that training is in; another one of this name may be damaged.
-        if _pointer(root / "last") != final.name:
+        if _mark(root / "last") != final.name:
             _write(temporary, checkpoint)
-            shutil.rmtree(final, ignore_errors=True)
+            remove(final)
             os.replace(temporary, final)
         # `last` is moved last: a run that is killed in between repeats the step and moves all.
         for name in (*marks, "last"):
-            write_atomically(root / name, final.name + "\n")
+            write_atomically(root / name, f"{final.name} {_checksum(final.name.encode())}\n")
         _prune(root)
     except OSError as reason:
-        shutil.rmtree(temporary, ignore_errors=True)
+        remove(temporary)
         raise disk_error(final, reason) from None
     return final
 
 
 def _write(path: Path, checkpoint: Checkpoint) -> None:
-    shutil.rmtree(path, ignore_errors=True)
+    remove(path)
     path.mkdir(parents=True)
     files = {WEIGHTS: save(checkpoint.weights), TRAINING: save(checkpoint.training)}
     for name, content in files.items():
@@ -75,7 +81,7 @@ def _write(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def _card(checkpoint: Checkpoint, files: Mapping[str, bytes]) -> dict[str, Any]:
-    return {
+    card = {
         "format": FORMAT,
         "version": VERSION,
         "step": checkpoint.step,
@@ -84,71 +90,89 @@ def _card(checkpoint: Checkpoint, files: Mapping[str, bytes]) -> dict[str, Any]:
         "spaces": spaces_to_json(checkpoint.spaces),
         "checksums": {name: zlib.crc32(content) for name, content in files.items()},
     }
+    return sealed(card)
+
+
+def sealed(card: Mapping[str, Any]) -> dict[str, Any]:
+    """The card with a checksum over all the rest of it."""
+    rest = {name: value for name, value in card.items() if name != "checksum"}
+    return {**rest, "checksum": _checksum(json.dumps(rest, sort_keys=True).encode())}
+
+
+def _checksum(content: bytes) -> str:
+    return f"{zlib.crc32(content):08x}"
 
 
 def _prune(root: Path) -> None:
-    kept = {_pointer(root / name) for name in MARKS}
+    kept = {_mark(root / name) for name in MARKS}
     left_by_the_killed = list(root.glob(".step_*.tmp"))
     for path in [*root.glob("step_*"), *left_by_the_killed]:
         if path.name not in kept:
-            shutil.rmtree(path, ignore_errors=True)
+            remove(path)
 
 
-def _pointer(path: Path) -> str | None:
-    """The name that it holds; None where it is not there, or was cut to nothing."""
-    return path.read_text(errors="replace").strip() or None if path.is_file() else None
+def _mark(path: Path) -> str | None:
+    """The name of the checkpoint that a mark holds; None where there is none, or only a damaged one."""
+    if not path.is_file() or path.stat().st_size > LONGEST_MARK:
+        return None
+    found = MARK.fullmatch(read_bytes(path).decode(errors="replace"))
+    return found[1] if found and found[2] in (None, _checksum(found[1].encode())) else None
 
 
 def resolve_checkpoint(root: Path, name: str) -> Path:
     """The directory of a mark (`last`, `best`, `best-return`) or of `step_N` in a run's checkpoints."""
-    target = _pointer(root / name) if name in MARKS else name
-    if target is None or not (root / target).is_dir():
+    with reading(root / name):
+        target = _mark(root / name) if name in MARKS else name
+    if target is None or not re.fullmatch(r"step_\d+", target) or not (root / target).is_dir():
+        damaged = " (its mark is damaged)" if target is None and name in MARKS and (root / name).exists() else ""
         there = ", ".join(sorted(folder.name for folder in root.glob("step_*"))) or "none"
-        raise CheckpointError(f"there is no checkpoint {name!r} in {root}; there: {there}")
+        raise CheckpointError(f"there is no checkpoint {shown(name)!r}{damaged} in {root}; there: {shown(there)}")
     return root / target
 
 
 def load_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
     """Read a checkpoint, with what only `training` needs or without it; what cannot be read is told apart."""
     card = _read_card(path)
-    try:
-        spaces = spaces_from_json(card["spaces"])
+    with reading(path / CARD):
+        step, progress = card["step"], card["progress"]
+        if not isinstance(step, int) or isinstance(step, bool) or not 0 <= step < 2**63:
+            raise ValueError(f"the step is {shown(step, 40)}")
+        if not isinstance(progress, dict):
+            raise ValueError("progress must be an object")
         return Checkpoint(
             weights=_load(path / WEIGHTS, card),
             training=_load(path / TRAINING, card) if training else {},
-            step=int(card["step"]),
-            progress=dict(card["progress"]),
+            step=step,
+            progress=progress,
             config=card["config"],
-            spaces=spaces,
+            spaces=spaces_from_json(card["spaces"]),
         )
-    except KeyError as reason:
-        raise CheckpointError(f"{path / CARD} is damaged: {reason} is missing") from None
-    except (TypeError, ValueError, DataError) as reason:
-        raise CheckpointError(f"{path / CARD} is damaged: {reason}") from None
 
 
 def _read_card(path: Path) -> dict[str, Any]:
     """The card of a checkpoint: damaged, foreign and other-version ones are told apart."""
-    if not (path / CARD).is_file():
+    if not (path / CARD).exists():
         raise CheckpointError(f"{path} is not a checkpoint of rate: it holds no {CARD}")
     card = read_json(path / CARD)
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not a checkpoint of rate")
-    if card.get("version") != VERSION:
-        raise CheckpointError(
-            f"{path} is a checkpoint of version {card.get('version')}; this rate reads version {VERSION}"
-        )
+    version = card.get("version")
+    if version not in (UNSEALED, VERSION):
+        raise CheckpointError(f"{path} is a checkpoint of version {shown(version)}; this rate reads version {VERSION}")
+    with reading(path / CARD):
+        if version != UNSEALED and sealed(card)["checksum"] != card.get("checksum"):
+            raise CheckpointError(
+                f"{path / CARD} is damaged or was edited (its checksum differs); use another checkpoint"
+            )
     return card
 
 
 def _load(path: Path, card: Mapping[str, Any]) -> dict[str, Tensor]:
-    try:
-        content = path.read_bytes()
+    with reading(path):
+        content = read_bytes(path)
         if zlib.crc32(content) != card["checksums"][path.name]:
             raise CheckpointError(f"{path} is damaged (its checksum differs); use another checkpoint of the run")
         return load(content)  # not a map of the file: it is removed while the optimiser still uses the tensors
-    except (OSError, SafetensorError) as reason:
-        raise CheckpointError(f"{path} is damaged: {reason}") from None
 
 
 def load_weights(module: nn.Module, weights: Mapping[str, Tensor], where: Path | str) -> None:

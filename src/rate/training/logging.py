@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
+from rate.files import check_own
 from rate.training.run_dir import RunDir
 
 
@@ -39,6 +40,7 @@ class MetricLog:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             return
+        check_own(self.run.tensorboard, self.run.path)
         self._writer = SummaryWriter(str(self.run.tensorboard), purge_step=step)
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:

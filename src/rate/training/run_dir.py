@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import IO, Any
 
 from rate.errors import CheckpointError, RateError
-from rate.files import FULL, disk_message, open_to_write, read_json, write_all, write_atomically, write_json
+from rate.files import (
+    FULL,
+    disk_message,
+    open_to_write,
+    read_bytes,
+    read_json,
+    reading,
+    write_all,
+    write_atomically,
+    write_json,
+)
 from rate.serial import to_dict
 from rate.types import EpisodeRecord
 
@@ -91,13 +101,15 @@ class RunDir:
         """What was evaluated, with its cost; half a line of a killed process does not count."""
         if not self.evaluations.exists():
             return []
-        lines = self.evaluations.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+        with reading(self.evaluations):
+            lines = read_bytes(self.evaluations).decode(errors="replace").splitlines(keepends=True)
         return [record for line in lines if line.endswith("\n") and "episodes" in (record := _record(line))]
 
     def cut_metrics(self, step: int) -> None:
         """Forget what was logged after `step`, and a line that a killed process left half-written."""
         if self.metrics.exists():
-            text = self.metrics.read_text(errors="replace")
+            with reading(self.metrics):
+                text = read_bytes(self.metrics).decode(errors="replace")
             kept = "".join(f"{line}\n" for line in text.splitlines() if _logged_step(line) <= step)
             if kept != text:
                 write_atomically(self.metrics, kept)
@@ -113,7 +125,7 @@ def _record(line: str) -> dict[str, Any]:
     """The object that a line holds; an empty one if it is damaged."""
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
 
@@ -121,7 +133,7 @@ def _record(line: str) -> dict[str, Any]:
 def _logged_step(line: str) -> float:
     try:
         return float(_record(line)["step"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         return float("inf")
 
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from rate.data.windows import Windows
 from rate.errors import DivergedError
+from rate.files import reading
 from rate.models.policy import SequencePolicy, unroll
 from rate.objectives.objective import Loss, Objective
 from rate.training.checkpoint import (
@@ -61,13 +62,14 @@ class Progress:
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> Progress:
         kept = checkpoint.progress
-        return cls(
-            step=checkpoint.step,
-            best_loss=float(kept["best_loss"]),
-            best_return=float(kept.get("best_return", "-inf")),
-            misses=int(kept["misses"]),
-            seconds=float(kept.get("seconds", "nan")),
-        )
+        with reading(f"the progress of step {checkpoint.step}"):
+            return cls(
+                step=checkpoint.step,
+                best_loss=float(kept["best_loss"]),
+                best_return=float(kept.get("best_return", "-inf")),
+                misses=int(kept["misses"]),
+                seconds=float(kept.get("seconds", "nan")),
+            )
 
     def is_over(self, config: TrainConfig) -> bool:
         """Whether the last step is reached, or the end of patience, which counts in the last stage alone."""
@@ -273,11 +275,12 @@ class Trainer:
         path = resolve_checkpoint(self.run.checkpoints, "last")
         checkpoint = load_checkpoint(path, training=True)
         load_weights(self.policy, checkpoint.weights, path)
-        load_weights(self.objective, without_prefix("objective", checkpoint.training), path)
-        load_optimizer(self.optimizer, without_prefix("optimizer", checkpoint.training))
-        torch.set_rng_state(checkpoint.training["random.cpu"])
-        if "random.cuda" in checkpoint.training and self.device.type == "cuda":
-            torch.cuda.set_rng_state(checkpoint.training["random.cuda"], self.device)
+        with reading(path):
+            load_weights(self.objective, without_prefix("objective", checkpoint.training), path)
+            load_optimizer(self.optimizer, without_prefix("optimizer", checkpoint.training))
+            torch.set_rng_state(checkpoint.training["random.cpu"])
+            if "random.cuda" in checkpoint.training and self.device.type == "cuda":
+                torch.cuda.set_rng_state(checkpoint.training["random.cuda"], self.device)
         self.progress = Progress.of(checkpoint)
         self.saved = checkpoint.step
         self.run.cut_metrics(checkpoint.step)

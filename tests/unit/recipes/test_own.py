@@ -74,11 +74,22 @@ def test_an_argument_that_is_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     spaces = Spaces(observation=Word.observation_space, action=Word.action_space)
     described = {"id": "Word-v0", "max_episode_steps": 9, "kwargs": {"word": "7"}}
     store = written(tmp_path / "log", spaces, described)
-    for name, limit in {"Word-v0": None, "json:Word-v0": 9}.items():  # with a module, the registry is not asked
-        config = own(store, "log", name, on_note=lambda _: None)
-        played = limited(cases_of(find_env(name), config.eval.cases)[0], config.eval)
-        assert played.kwargs == {"word": "7", "max_episode_steps": 9} and played.max_steps == 9
-        assert config.eval.max_steps == limit and find_env(name).make(**played.kwargs).unwrapped.word == "7"
+    config = own(store, "log", "Word-v0", on_note=lambda _: None)
+    played = limited(cases_of(find_env("Word-v0"), config.eval.cases)[0], config.eval)
+    assert played.kwargs == {"word": "7", "max_episode_steps": 9} and played.max_steps == 9
+    assert config.eval.max_steps is None and find_env("Word-v0").make(**played.kwargs).unwrapped.word == "7"
+
+
+@pytest.mark.parametrize(("name", "kwargs"), [("json:Word-v0", {"word": "7"}), ("Word-v0", {"word": "os:system"})])
+def test_a_text_of_the_data_goes_into_no_code(
+    name: str, kwargs: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(gym.registry, "Word-v0", EnvSpec("Word-v0", Word))
+    spaces = Spaces(observation=Word.observation_space, action=Word.action_space)
+    store = written(tmp_path / "log", spaces, {"id": "Word-v0", "max_episode_steps": 9, "kwargs": kwargs})
+    notes: list[str] = []
+    assert own(store, "log", name, on_note=notes.append).eval.cases == ()
+    assert len(notes) == 1 and "the usual arguments" in notes[0] and "--set" in notes[0]
 
 
 def test_usual_arguments_need_no_case(tmp_path: Path) -> None:

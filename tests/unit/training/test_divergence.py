@@ -17,7 +17,7 @@ from rate.config import config_to_json
 from rate.errors import CheckpointError, ConfigError, DivergedError
 from rate.evaluation.evaluator import EvalConfig
 from rate.experiment import Run, run_state, seed_everything, train_run
-from rate.training.checkpoint import CARD, WEIGHTS
+from rate.training.checkpoint import CARD, WEIGHTS, sealed
 from rate.training.config import TrainConfig
 
 
@@ -73,7 +73,7 @@ def forge(run: Path, change: Any) -> None:
     save_file(weights, place / WEIGHTS)
     card = json.loads((place / CARD).read_text())
     card["checksums"][WEIGHTS] = zlib.crc32((place / WEIGHTS).read_bytes())
-    (place / CARD).write_text(json.dumps(card))
+    (place / CARD).write_text(json.dumps(sealed(card)))
 
 
 @pytest.mark.parametrize(

@@ -238,7 +238,7 @@ def scripted(trainer: Trainer, losses: list[float]) -> Trainer:
 
 
 def checkpoint_names(run: Path) -> dict[str, str]:
-    return {name: (run / "checkpoints" / name).read_text().strip() for name in ("last", "best")}
+    return {name: (run / "checkpoints" / name).read_text().split()[0] for name in ("last", "best")}
 
 
 def test_best_is_the_lowest_validation_loss(tmp_path: Path) -> None:
