@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from rate.envs import aar, minigrid_memory, popgym, tmaze
+from rate.envs import aar, minigrid_memory, popgym, tmaze, tmaze_endless
 from rate.envs.spec import ENVS, EnvSpec, EvalCase
 
-__all__ = ["ENVS", "EnvSpec", "EvalCase", "aar", "minigrid_memory", "popgym", "tmaze"]
+__all__ = ["ENVS", "EnvSpec", "EvalCase", "aar", "minigrid_memory", "popgym", "tmaze", "tmaze_endless"]

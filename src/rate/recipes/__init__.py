@@ -1,7 +1,7 @@
 """Every recipe; importing this package fills the registry."""
 
-from rate.recipes import aar, minigrid, popgym, tmaze
+from rate.recipes import aar, minigrid, popgym, tmaze, tmaze_endless
 from rate.recipes.recipe import RECIPES, recipe
 from rate.recipes.suite import SUITES, Suite, SuiteRun
 
-__all__ = ["RECIPES", "SUITES", "Suite", "SuiteRun", "aar", "minigrid", "popgym", "recipe", "tmaze"]
+__all__ = ["RECIPES", "SUITES", "Suite", "SuiteRun", "aar", "minigrid", "popgym", "recipe", "tmaze", "tmaze_endless"]
