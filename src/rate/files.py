@@ -66,20 +66,20 @@ def _kind(reason: Exception) -> str:
     return f"{type(reason).__name__}: {text}" if text else type(reason).__name__
 
 
-def inside(root: Path, name: str) -> Path:
+def inside(root: Path, name: str, error: type[RateError] = CheckpointError) -> Path:
     """The path of a name that a file gives, which must be a plain name: nothing outside of the directory."""
     if not name or name in (".", "..") or any(mark in name for mark in ("/", "\\", "\0", ":")):
-        raise CheckpointError(f"{shown(root)} names {shown(name)!r}, which is not a plain name of a file in it")
+        raise error(f"{shown(root)} names {shown(name)!r}, which is not a plain name of a file in it")
     return root / name
 
 
-def check_own(path: Path, root: Path) -> None:
+def check_own(path: Path, root: Path, error: type[RateError] = CheckpointError) -> None:
     """Refuse to write where anything from `root` (not included) down to `path` is a symbolic link."""
     for part in (path, *path.parents):
         if part == root:
             return
         if part.is_symlink():
-            raise _is_link(part)
+            raise _is_link(part, error)
 
 
 WRITING = {
@@ -103,8 +103,8 @@ def open_to_write(path: Path, mode: str) -> IO[bytes]:
     return open(handle, mode, buffering=0)
 
 
-def _is_link(path: Path) -> RateError:
-    return CheckpointError(f"{shown(path)} is a symbolic link; nothing is written through it: remove it")
+def _is_link(path: Path, error: type[RateError] = CheckpointError) -> RateError:
+    return error(f"{shown(path)} is a symbolic link; nothing is written through it: remove it")
 
 
 def write_atomically(path: Path, content: bytes | str, sync: bool = True) -> None:

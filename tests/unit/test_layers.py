@@ -15,7 +15,7 @@ ROOT = Path(rate.__file__).parent
 LAYERS = [
     {"errors"},
     {"files"},
-    {"registry", "types", "seeding", "serial", "images"},
+    {"registry", "types", "seeding", "serial", "images", "lock"},
     {"plugins"},
     {"nn"},
     {"models"},
@@ -36,7 +36,7 @@ LAYERS = [
 ]
 """From low to high."""
 
-LOW = {"errors", "files", "registry", "types", "seeding", "serial", "images", "plugins"}
+LOW = {"errors", "files", "registry", "types", "seeding", "serial", "images", "lock", "plugins"}
 ONLY = {
     "nn": LOW,
     "models": {*LOW, "nn"},

@@ -16,7 +16,7 @@ import tyro
 from rate.cli.commands import print_json
 from rate.cli.console import OUT, note
 from rate.data.importers import Format, import_data
-from rate.data.minari import export_minari
+from rate.data.minari_export import export_minari
 from rate.data.open import open_data
 from rate.data.store import TrajectoryStore
 from rate.envs.own import find_env

@@ -4,7 +4,8 @@
 """
 
 from rate.data.collect import dataset_name
-from rate.data.minari import export_minari, load_minari
+from rate.data.minari import load_minari
+from rate.data.minari_export import export_minari
 from rate.data.open import open_data
 from rate.data.returns import returns_to_go
 from rate.data.spaces import same_space, space_from_json, space_to_json

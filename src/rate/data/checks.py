@@ -5,6 +5,7 @@ Both the writer and the check of a stored data set use these rules.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from rate.data.columns import Form, chunks, pack, space_columns, space_form, tree_form, unpack
+from rate.data.limits import check_row
 from rate.errors import DataError
 from rate.types import Array, Spaces, Trajectory, Tree, tree_leaves, tree_map
 
@@ -24,10 +26,13 @@ INFOS = "biufcSU"
 def row_layout(space: gym.Space[Any]) -> tuple[np.dtype[Any], tuple[int, ...]]:
     """The dtype and shape of one row of a leaf space."""
     if isinstance(space, gym.spaces.Text):
+        check_row(4 * space.max_length)
         return np.dtype(f"U{space.max_length}"), ()
     if space.dtype is None or space.shape is None:
         raise DataError(f"space {type(space).__name__} cannot be stored; use Box, Discrete or a tree of them")
-    return np.dtype(space.dtype), tuple(space.shape)
+    dtype, shape = np.dtype(space.dtype), tuple(map(int, space.shape))
+    check_row(math.prod(shape) * dtype.itemsize)
+    return dtype, shape
 
 
 def leaf_spaces(spaces: Spaces) -> dict[str, gym.Space[Any]]:

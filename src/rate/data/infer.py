@@ -33,6 +33,8 @@ def _observation_space(parts: list[Any]) -> gym.Space[Any]:
         if any(not isinstance(part, Mapping) or set(part) != set(first) for part in parts):
             raise DataError("observations have several forms; all episodes must be alike")
         return gym.spaces.Dict({key: _observation_space([part[key] for part in parts]) for key in first})
+    if isinstance(first, tuple) and all(isinstance(part, tuple) and len(part) == len(first) for part in parts):
+        return gym.spaces.Tuple([_observation_space(list(leaves)) for leaves in zip(*parts, strict=True)])
     dtype, shape = _layout(parts, "observations")
     if dtype.kind == "f":
         return gym.spaces.Box(-np.inf, np.inf, shape, dtype.type)

@@ -14,7 +14,9 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from rate.errors import DataError
+from rate.data.limits import check_row
+from rate.errors import DataError, RateError
+from rate.files import shown
 from rate.types import Array, Spaces
 
 Json = dict[str, Any]
@@ -54,6 +56,9 @@ def _box_to_json(space: spaces.Box) -> Json:
 
 def _box_from_json(value: Json) -> spaces.Box:
     shape, dtype = tuple(value["shape"]), np.dtype(value["dtype"])
+    if any(type(size) is not int or size < 0 for size in shape):
+        raise ValueError("a shape of whole numbers is expected")
+    check_row(math.prod(shape) * dtype.itemsize)
     low, high = (_bounds_from_json(value[name], shape, dtype) for name in ("low", "high"))
     return spaces.Box(low=low, high=high, shape=shape, dtype=dtype.type)
 
@@ -132,8 +137,10 @@ def space_from_json(value: Json) -> gym.Space[Any]:
     """The space that `space_to_json` was given."""
     try:
         return _KINDS[value["type"]][2](value)
-    except (KeyError, TypeError, ValueError, AssertionError) as error:
-        raise DataError(f"not a description of a space: {str(value)[:80]}") from error
+    except RateError:
+        raise
+    except Exception as error:  # Gymnasium and NumPy refuse in many ways
+        raise DataError(f"not a description of a space: {shown(value, 80)}") from error
 
 
 def spaces_to_json(value: Spaces) -> Json:

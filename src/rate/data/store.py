@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rate.data.checks import check_finite, check_layout, check_values, leaf_spaces, row_layout
-from rate.data.columns import chunks, crc32, disk_errors, map_of, release, space_form, unpack
+from rate.data.columns import Form, chunks, crc32, map_of, release, space_form, unpack
+from rate.data.npy import map_file
 from rate.data.returns import ragged_suffix_sums
 from rate.data.spaces import spaces_from_json
 from rate.data.writer import CARD, FORMAT, VERSION, StoreWriter
 from rate.errors import DataError
+from rate.files import inside, read_json, reading, shown
 from rate.types import Array, Spaces, Trajectory
 
 __all__ = ["Shard", "StoreWriter", "TrajectoryStore", "is_store"]
@@ -77,15 +79,13 @@ class TrajectoryStore:
         """Open a data set; `check` also reads all of it to verify checksums and values."""
         root = Path(path)
         card = _read_card(root)
-        try:
+        with reading(root / CARD, DataError):
             spaces = spaces_from_json(card["spaces"])
-            shards = [_open_shard(root / entry["name"], entry, spaces, check) for entry in card["shards"]]
-            complete = sum(len(shard.seeds) for shard in shards) == card["episodes"] > 0
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
-            raise DataError(f"{root / CARD} is damaged ({type(error).__name__}: {error}); {AGAIN}") from error
-        if not complete:
-            raise DataError(f"{root} does not hold the episodes that its card names; {AGAIN}")
-        return cls(root, card, spaces, shards)
+            shards = [_open_shard(root, entry, spaces, check) for entry in card["shards"]]
+            if sum(len(shard.seeds) for shard in shards) != card["episodes"] or not shards:
+                raise DataError(f"{shown(root)} does not hold the episodes that its card names; {AGAIN}")
+            _check_infos(card["infos"], shards)
+            return cls(root, card, spaces, shards)
 
     @property
     def digest(self) -> str:
@@ -146,53 +146,86 @@ class TrajectoryStore:
 
 
 def _read_card(root: Path) -> dict[str, Any]:
+    where = shown(root)
     if not root.is_dir():
-        raise DataError(f"no data set at {root}: there is no such directory; check the path or collect one")
+        raise DataError(f"no data set at {where}: there is no such directory; check the path or collect one")
     if not is_store(root):
-        raise DataError(f"{root} is not a data set: it has no {CARD}; check the path or collect one")
-    try:
-        with disk_errors(root / CARD, "read"):
-            card = json.loads((root / CARD).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(f"{root / CARD} is damaged: not JSON; {AGAIN}") from error
+        raise DataError(f"{where} is not a data set: it has no {CARD}; check the path or collect one")
+    card = read_json(root / CARD, DataError)
     if not isinstance(card, dict) or card.get("format") != FORMAT:
-        raise DataError(f"{root / CARD} is not the card of a data set of this library; check the path")
+        raise DataError(f"{where} has a {CARD} that is not the card of a data set of this library; check the path")
     if card.get("version") != VERSION:
-        raise DataError(f"{root} has format version {card.get('version')}, this release reads {VERSION}; {AGAIN}")
+        found = shown(card.get("version"), 20)
+        raise DataError(f"{where} has format version {found}, this release reads {VERSION}; {AGAIN}")
+    _check_card(card, where)
     return card
 
 
-def _open_shard(path: Path, entry: dict[str, Any], spaces: Spaces, check: bool) -> Shard:
+def _check_card(card: dict[str, Any], where: str) -> None:
+    """What the rest of the library reads of a card has the type that it is taken for."""
+    kinds: dict[str, type] = {"environment": str, "generator": str, "options": dict, "dropped_infos": list}
+    for name, kind in kinds.items():
+        if not isinstance(card.get(name, kind()), kind):
+            raise DataError(f"{where} has a {CARD} in which {name!r} is no {kind.__name__}; {AGAIN}")
+    with reading(f"the env_spec in the {CARD} of {where}", DataError):
+        spec = json.loads(card.get("options", {}).get("env_spec", "{}"))
+        if not isinstance(spec, dict) or not isinstance(spec.get("kwargs", {}), dict):
+            raise ValueError("it is not the description of an environment")
+
+
+def _check_infos(form: Form, shards: list[Shard]) -> None:
+    """The columns that the form of the infos names are there."""
+    names = list[str]()
+    unpack(form, "infos", names.append)
+    missing = [name for name in names for shard in shards if name not in shard.columns]
+    if not isinstance(form, dict) or "dict" not in form or missing:
+        raise DataError(f"the card names infos that are not there: {shown(missing[:1])}; {AGAIN}")
+
+
+def _open_shard(root: Path, entry: dict[str, Any], spaces: Spaces, check: bool) -> Shard:
+    path = _own(root, entry["name"])
     if not path.is_dir():
-        raise DataError(f"{path} is missing; {AGAIN}")
+        raise DataError(f"{shown(path)} is missing; {AGAIN}")
     columns = {
-        name.removesuffix(".npy"): _open_column(path / name, file, check) for name, file in entry["files"].items()
+        name.removesuffix(".npy"): _open_column(_own(path, name), file, check) for name, file in entry["files"].items()
     }
-    offsets, seeds = np.array(columns.pop("offsets")), np.array(columns.pop("seeds"))
+    offsets, seeds = (_whole_numbers(path, name, columns.pop(name)) for name in ("offsets", "seeds"))
     consistent = len(offsets) == len(seeds) + 1 == entry["episodes"] + 1 and offsets[0] == 0
     if not consistent or offsets[-1] != entry["steps"] or (np.diff(offsets) < 1).any():
-        raise DataError(f"{path / 'offsets.npy'} does not agree with the card; {AGAIN}")
+        raise DataError(f"{shown(path / 'offsets.npy')} does not agree with the card; {AGAIN}")
     try:
-        _check_columns(columns, spaces, entry["steps"], entry["episodes"], check)
+        _check_columns(columns, spaces, int(offsets[-1]), len(seeds), check)
     except DataError as error:
-        raise DataError(f"{path} is damaged: {error}; or {AGAIN}") from error
+        raise DataError(f"{shown(path)} is damaged: {error}; or {AGAIN}") from error
     return Shard(columns=columns, offsets=offsets, seeds=seeds)
+
+
+def _own(root: Path, name: str) -> Path:
+    """A file or directory of a data set that the card names; it stands where it is named."""
+    path = inside(root, name, DataError)
+    if path.is_symlink():
+        raise DataError(f"{shown(path)} is a symbolic link; put what it points to in its place")
+    return path
+
+
+def _whole_numbers(path: Path, name: str, column: Array) -> NDArray[np.int64]:
+    check_layout(name, column, len(column), np.dtype(np.int64), ())
+    return np.array(column)
 
 
 def _open_column(path: Path, file: dict[str, Any], check: bool) -> Array:
     if not path.is_file():
-        raise DataError(f"{path} is missing; {AGAIN}")
-    with disk_errors(path, "read"):
+        raise DataError(f"{shown(path)} is missing; {AGAIN}")
+    with reading(path, DataError):
         size = path.stat().st_size
         if size != file["size"]:
-            raise DataError(f"{path} has {size} bytes where the card names {file['size']}; {AGAIN}")
+            raise DataError(f"{shown(path)} has {size} bytes where the card names {shown(file['size'], 20)}; {AGAIN}")
         if check and crc32(path) != file["crc32"]:
-            raise DataError(f"{path} is damaged: its checksum is not that of the card; {AGAIN}")
+            raise DataError(f"{shown(path)} is damaged: its checksum is not that of the card; {AGAIN}")
         try:
-            # A plain view of the map: indexing np.memmap itself is several times slower.
-            return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+            return map_file(path)
         except ValueError as error:
-            raise DataError(f"{path} is not a readable .npy file; {AGAIN}") from error
+            raise DataError(f"{shown(path)} is not a readable .npy file: {shown(error)}; {AGAIN}") from error
 
 
 def _check_columns(columns: dict[str, Array], spaces: Spaces, steps: int, episodes: int, check: bool) -> None:
@@ -203,6 +236,8 @@ def _check_columns(columns: dict[str, Array], spaces: Spaces, steps: int, episod
         if check:
             check_values(name, columns[name], space)
     check_layout("rewards", columns["rewards"], steps, columns["rewards"].dtype, ())
+    if columns["rewards"].dtype.kind not in "fiu":
+        raise DataError("rewards are not numbers")
     if check:
         for part in chunks(columns["rewards"]):
             check_finite("rewards", part)

@@ -17,16 +17,14 @@ from pathlib import Path
 
 from rate.data.collect import OnEpisode, check_request, collect, dataset_name, join, parts_of
 from rate.data.columns import disk_errors
+from rate.data.place import check_free, hidden, hold, made_aside, move, sweep
 from rate.data.store import TrajectoryStore, is_store
 from rate.envs import ENVS
 from rate.envs.spec import CollectRequest, EnvSpec
-from rate.errors import CheckpointError, ConfigError, DataError, RateError
+from rate.errors import ConfigError, DataError, RateError
 from rate.experiment.workers import in_processes, tell
-from rate.training.lock import LockedError, locked
 from rate.training.signals import Interrupted
 
-WAIT = 0.2
-"""Seconds between two looks at what another process is doing."""
 OFTEN = 0.1
 """Seconds after which a worker tells of its episodes again."""
 
@@ -63,54 +61,31 @@ def collect_to(
     if workers < 0:
         raise ConfigError(f"workers is {workers}; it must not be negative")
     request = check_request(spec, request)
+    place = hidden(path, f"{dataset_name(spec, request)[-12:]}.parts")
+    if is_store(path):
+        sweep(place)
+        sweep(hidden(path, "making"))
     check_free(path)
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     if len(parts_of(request)) == 1:
         _collect_at_once(spec, request, path, on_episode)
         return
-    place = path.parent / f".{path.name}.{dataset_name(spec, request)[-12:]}.parts"
-    while not is_store(path):
-        try:
-            with disk_errors(path):
-                place.mkdir(exist_ok=True)
-            with locked(place):
-                _collect_in_parts(spec, request, path, place, workers or os.cpu_count() or 1, on_episode)
-        except CheckpointError as reason:
-            if not isinstance(reason, LockedError) and place.exists():
-                raise
-            if on_episode is not None:
-                on_episode(_episodes(Job(spec=spec, request=request, place=place, attempt=place)), request.episodes)
-            time.sleep(WAIT)
 
+    def on_wait() -> None:
+        if on_episode is not None:
+            on_episode(_episodes(Job(spec=spec, request=request, place=place, attempt=place)), request.episodes)
 
-def check_free(path: Path) -> None:
-    """Refuse a place that holds anything."""
-    if is_store(path):
-        raise DataError(f"{path} already holds a data set; choose another directory or delete it")
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise DataError(f"{path} is in the way and holds no whole data set; delete it and start again")
+    with hold(place, on_wait):
+        _collect_in_parts(spec, request, path, place, workers or os.cpu_count() or 1, on_episode)
 
 
 def _collect_at_once(spec: EnvSpec, request: CollectRequest, path: Path, on_episode: OnEpisode | None) -> None:
-    """Collect beside the place and move there, so that a process may be killed at any time."""
-    with disk_errors(path):
-        aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
-        collect(spec, request, aside / path.name, on_episode)
-        _move(aside / path.name, path)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def _move(made: Path, path: Path) -> None:
-    try:
-        if path.is_dir() and not any(path.iterdir()):
-            path.rmdir()  # else Windows would not move there
-        os.replace(made, path)
-    except OSError:
+        with made_aside(path) as made:
+            collect(spec, request, made, on_episode)
+    except DataError:
         if not is_store(path):  # else another process was faster
-            check_free(path)
             raise
 
 
@@ -127,7 +102,7 @@ def _collect_in_parts(
             _drop_damaged(job)
             _make_parts(job, workers, _counter(_episodes(job), request.episodes, on_episode))
             join(spec, request, map(job.part, parts_of(request)), attempt / "joined")
-            _move(attempt / "joined", path)
+            move(attempt / "joined", path)
     except KeyboardInterrupt:
         kept = _episodes(job)
         if not kept:

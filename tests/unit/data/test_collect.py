@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rate import lock
 from rate.cli.main import main
 from rate.data import collect as collecting_parts
+from rate.data import place as place_module
 from rate.data.collect import PART, collect, dataset_name, parts_of
 from rate.data.store import is_store
 from rate.envs import ENVS
@@ -23,7 +25,6 @@ from rate.envs.spec import CollectRequest, EnvSpec
 from rate.errors import ConfigError, DataError, MissingExtraError, RateError
 from rate.experiment import collecting
 from rate.experiment.collecting import Job, collect_to
-from rate.training import lock
 from rate.training.lock import LockedError, locked
 from rate.training.signals import Interrupted
 from rate.types import Trajectory
@@ -186,7 +187,7 @@ def test_who_comes_second_waits(
             collect(toy_spec, request, tmp_path / "set")
         other.close()
 
-    monkeypatch.setattr(collecting.time, "sleep", sleep)
+    monkeypatch.setattr(place_module.time, "sleep", sleep)
     collect_to(toy_spec, request, tmp_path / "set", on_episode=lambda done, total: calls.append((done, total)))
     assert is_store(tmp_path / "set")
     assert calls == ([(0, 8)] if faster else [(0, 8), *((done, 8) for done in range(1, 9))])

@@ -86,7 +86,7 @@ def test_pickles_are_never_read(one_line: Any, vector_store: TrajectoryStore) ->
         ({"format": "other"}, "not the card of a data set"),
         ({"episodes": 4}, "does not hold the episodes"),
         ({"episodes": 0, "shards": []}, "does not hold the episodes"),
-        ({"shards": [{}]}, "card.json is damaged"),
+        ({"shards": [{}]}, "card.json cannot be read: 'name' is missing"),
         ({"spaces": {"observation": {"type": "Cone"}}}, "not a description of a space"),
         ({"spaces": {"observation": FOUR, "action": FOUR}}, "is damaged: observations"),
     ],
@@ -98,4 +98,4 @@ def test_bad_card(one_line: Any, changes: dict[str, Any], words: str, vector_sto
 
 def test_card_that_is_not_json(one_line: Any, vector_store: TrajectoryStore) -> None:
     (vector_store.path / "card.json").write_text('{"format": ')
-    one_line(lambda: TrajectoryStore.open(vector_store.path), "not JSON")
+    one_line(lambda: TrajectoryStore.open(vector_store.path), "card.json cannot be read")

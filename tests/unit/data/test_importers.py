@@ -146,8 +146,8 @@ def test_what_is_left_out_is_named(tmp_path: Path) -> None:
     notes: list[str] = []
     source = hdf5(tmp_path / "file", flat(**{"infos/few": np.zeros(3)}))
     store = import_data(source, tmp_path / "out", on_note=notes.append)
-    assert store.card["dropped_infos"] == ["infos/few", "metadata/algorithm"] and list(store[0].infos) == ["goal"]
-    assert notes == ["left out, since there is no place for it: infos/few, metadata/algorithm"]
+    assert store.card["dropped_infos"] == ["infos/few", "metadata"] and list(store[0].infos) == ["goal"]
+    assert notes == ["left out, since there is no place for it: infos/few, metadata"]
 
 
 def test_infos_that_do_not_fit_in_every_episode(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_a_file_cut_in_half(name: str, one_line: Any, tmp_path: Path) -> None:
     else:
         (tmp_path / name).write_bytes(pickle.dumps(episodes()))
     os.truncate(tmp_path / name, (tmp_path / name).stat().st_size // 2)
-    one_line(lambda: import_data(tmp_path / name, tmp_path / "out", allow_pickle=True), name, "not a readable")
+    one_line(lambda: import_data(tmp_path / name, tmp_path / "out", allow_pickle=True), name, "read")
     assert not (tmp_path / "out").exists()
 
 
