@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from rate.data.columns import Form, chunks, pack, space_columns, space_form, tree_form, unpack
-from rate.data.limits import check_row
+from rate.data.limits import check_classes, check_row
 from rate.errors import DataError
 from rate.types import Array, Spaces, Trajectory, Tree, tree_leaves, tree_map
 
@@ -30,6 +30,8 @@ def row_layout(space: gym.Space[Any]) -> tuple[np.dtype[Any], tuple[int, ...]]:
         return np.dtype(f"U{space.max_length}"), ()
     if space.dtype is None or space.shape is None:
         raise DataError(f"space {type(space).__name__} cannot be stored; use Box, Discrete or a tree of them")
+    if isinstance(space, (gym.spaces.Discrete, gym.spaces.MultiDiscrete)):
+        check_classes(int(space.n if isinstance(space, gym.spaces.Discrete) else space.nvec.sum()))
     dtype, shape = np.dtype(space.dtype), tuple(map(int, space.shape))
     check_row(math.prod(shape) * dtype.itemsize)
     return dtype, shape

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from rate.data.checks import reward_dtype
 from rate.data.episodes import as_trajectory, only_dones
-from rate.data.flat import NEEDED, Episode, Flat, Key, below, check_columns, common_name, cut, is_read, nested
+from rate.data.flat import FOLLOWING, Episode, Flat, Key, below, check_columns, common_name, cut, is_read, nested
 from rate.data.hdf5 import open_hdf5, read_tree
 from rate.data.infer import inferred_spaces
 from rate.data.npz import open_npz
@@ -36,9 +36,10 @@ class Source(NamedTuple):
     """What a file holds."""
 
     episodes: Iterator[Episode]
-    observations: Tree
-    """Of all episodes: columns, or a list of them, one per episode. So are actions and rewards."""
+    observations: list[Tree]
+    """All that there are, to tell their space from; the last ones of episodes too."""
     actions: Any
+    """Of all episodes: a column, or a list of them, one per episode. So are rewards."""
     rewards: Any
     dropped: set[str]
     """Names of what has no place."""
@@ -105,15 +106,18 @@ def _opened(path: Path, kind: Format, allow_pickle: bool) -> Iterator[Source]:
     where = shown(path)
     if kind == "pickle":
         listed, dropped = pickled_episodes(path, allow_pickle)
-        seen, done, earned = ([item[name] for item in listed] for name in NEEDED)
+        seen = [item[name] for name in ("observations", FOLLOWING) for item in listed if name in item]
+        done, earned = ([item[name] for item in listed] for name in ("actions", "rewards"))
         yield Source(iter(listed), seen, done, earned, dropped)
         return
     with _npz_columns(path) if kind == "npz" else _hdf5_columns(path) as (flat, others):
         named: dict[Key, Any] = {**flat, **{(name,): () for name in others}}  # without rows: they are left out, by name
         check_columns(named, where)
         episodes, dropped = cut(named, where)
-        observations = nested(below(flat, "observations"))
-        yield Source(episodes, observations, flat["actions",], flat["rewards",], dropped)
+        seen = [below(flat, name) for name in ("observations", FOLLOWING)]
+        yield Source(
+            episodes, [nested(columns) for columns in seen if columns], flat["actions",], flat["rewards",], dropped
+        )
 
 
 @contextmanager

@@ -14,6 +14,9 @@ SLACK = 1 << 26
 ROW = 1 << 26
 """Bytes that one row of a column may have: a frame of 16 million numbers of 32 bits."""
 
+CLASSES = 1 << 20
+"""Classes that a discrete space may have."""
+
 
 def admit(name: str, declared: int, stored: int) -> None:
     """Refuse what declares far more bytes than are stored: a few bytes that would fill memory or the disk."""
@@ -31,6 +34,14 @@ def check_row(size: int) -> None:
     """Refuse a space whose values alone would fill memory."""
     if size > ROW:
         raise DataError(f"one value of a space would take {size:,} bytes; at most {ROW:,} are stored")
+
+
+def check_classes(count: int) -> None:
+    """Refuse a space for which no model could be built."""
+    if not 0 < count <= CLASSES:
+        raise DataError(
+            f"a space has {count:,} classes; a model has weights for each, and at most {CLASSES:,} are stored"
+        )
 
 
 def memory() -> int:

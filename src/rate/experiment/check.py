@@ -18,6 +18,7 @@ from rate.envs.spec import EnvSpec
 from rate.errors import ConfigError
 from rate.evaluation.evaluator import EvalConfig
 from rate.experiment.data import misfits, shares_seeds
+from rate.experiment.outliers import outliers
 from rate.models import MODELS
 from rate.types import Array, Trajectory, tree_leaves
 
@@ -42,7 +43,7 @@ def check_data(store: TrajectoryStore, spec: EnvSpec | None = None) -> Findings:
         MODELS.get("rate")(3).build(store.spaces)
     except ConfigError as reason:
         breaks.append(str(reason))
-    looked = _look(store)
+    looked = [*_look(store), *outliers(store)]
     return Findings(breaks=breaks, notes=[*_lengths(store), *_returns(store), *looked, *_seeds(store)])
 
 

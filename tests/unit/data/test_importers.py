@@ -273,7 +273,7 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "negative classes": ({"actions": np.arange(STEPS) - 1}, ("below 0", "--env")),
     "nan": ({"rewards": np.full(STEPS, np.nan)}, ("episode 0", "rewards", "not finite")),
     "infinity": ({"observations": np.full((STEPS, 2), np.inf)}, ("episode 0", "observations", "not finite")),
-    "text": ({"observations": np.array(["a"] * STEPS)}, ("observations", "must be numbers")),
+    "text": ({"observations": np.array(["a"] * STEPS), "next_observations": None}, ("observations", "must be numbers")),
     "an empty episode": ({"offsets": np.array([0, 4, 4, 10])}, ("episode 1", "no step")),
     "offsets that fall": ({"offsets": np.array([0, 4, 2, 10])}, ("offsets", "rise")),
     "one reward": ({"rewards": np.float32(1)}, ("single value", "'rewards'")),
