@@ -24,6 +24,7 @@ EPISODES = 64
 READER = """
 import sys
 import numpy as np
+import torch  # else the first batch would import it, and its memory would count
 from rate.data.store import TrajectoryStore
 from rate.data.windows import Windows
 
