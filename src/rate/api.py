@@ -4,6 +4,7 @@ from rate.config import EnvConfig, RunConfig
 from rate.data import DataConfig, StoreWriter
 from rate.envs import ENVS, EnvSpec, EvalCase
 from rate.envs.batch import SerialBatch
+from rate.envs.simple import simple_env
 from rate.errors import RateError
 from rate.evaluation.evaluator import EvalConfig
 from rate.experiment import Run, load, train_run
@@ -42,6 +43,7 @@ __all__ = [
     "intervene",
     "load",
     "recipe",
+    "simple_env",
     "suggest_config",
     "train_run",
     "write_report",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rate.data.windows import DataConfig
 from rate.envs.own import find_env
-from rate.errors import CheckpointError, ConfigError, RateError
+from rate.errors import CheckpointError, ConfigError, RateError, UnknownNameError
 from rate.evaluation.evaluator import EvalConfig, cases_of
 from rate.files import reading
 from rate.models import MODELS, ModelConfig
@@ -143,6 +143,9 @@ def config_from_json(data: Any, where: Path | str) -> RunConfig:
     with reading(where):
         try:
             return from_dict(RunConfig, data, CONFIG_CLASSES.get)
+        except UnknownNameError as reason:
+            hint = "if it is of a module of your own, add --import MODULE"
+            raise CheckpointError(f"{where} does not hold the configuration of a run: {reason}; {hint}") from None
         except (RateError, TypeError, ValueError) as reason:
             raise CheckpointError(f"{where} does not hold the configuration of a run: {reason}") from None
 

@@ -92,7 +92,7 @@ def needed() -> list[str]:
 def import_needed(names: Iterable[str]) -> None:
     """In a worker: import what `needed` told; what is not there will be missed by its name."""
     for name in names:
-        with contextlib.suppress(ImportError):
+        with contextlib.suppress(Exception):
             importlib.import_module(name)
 
 

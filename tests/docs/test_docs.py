@@ -2,12 +2,13 @@
 
 `python` and `console` blocks run as written, in page order and in one directory per page. `bash` blocks are for what
 takes long: their `rate` lines must parse and their `make` targets must exist; those of the README also run, made small.
-A `python` block whose first line is a comment with the name of a file is saved as that file, too.
+A `python` block whose first line is a comment with the name of a file is saved as that file and imported.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 import runpy
 import shlex
@@ -28,7 +29,9 @@ from rate.cli.main import build, main
 from rate.cli.train import read_arguments
 from rate.envs import ENVS
 from rate.models import CONFIG_CLASSES, MODELS
+from rate.nn.encoding import ENCODERS
 from rate.nn.memory import VALVES
+from rate.objectives import OBJECTIVES
 from rate.recipes import RECIPES, SUITES
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +95,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setenv("RATE_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
     monkeypatch.syspath_prepend(tmp_path)  # as for a script that is started there
-    for registry in (ENVS, MODELS, CONFIG_CLASSES, RECIPES, SUITES, VALVES):
+    for registry in (ENVS, MODELS, CONFIG_CLASSES, RECIPES, SUITES, VALVES, ENCODERS, OBJECTIVES):
         monkeypatch.setattr(registry, "_values", dict(registry._values))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -138,8 +141,11 @@ def test_python_and_console_blocks_run(page: Path, workplace: Path, monkeypatch:
     monkeypatch.setitem(sys.modules, module.__name__, module)
     for block in blocks(page):
         if block.language == "python":
-            if saved := re.match(r"# (\w+\.py)\n", block.text):
-                (workplace / saved[1]).write_text(block.text)
+            if saved := re.match(r"# (\w+)\.py\n", block.text):
+                (workplace / f"{saved[1]}.py").write_text(block.text)
+                importlib.invalidate_caches()
+                module.__dict__.update(vars(importlib.import_module(saved[1])))  # what it registers, it registers once
+                continue
             source = "\n" * block.line + block.text
             exec(compile(source, name_of(page), "exec"), module.__dict__)
         if block.language == "console":
