@@ -10,9 +10,11 @@ import pytest
 import torch
 from gymnasium import spaces as gs
 
-from contracts.test_models import acted, build, close, config_of, gradients, make_window, predict, spaces_of
+from contracts.test_models import config_of
 from rate.models import MODELS, unroll
 from rate.models.actor import Actor
+from rate.testing import build
+from rate.testing.windows import acted, close, gradients, make_window, predict
 from rate.types import Spaces
 
 OBSERVATIONS: dict[str, gym.Space[Any]] = {
@@ -35,8 +37,8 @@ ACTIONS: dict[str, gym.Space[Any]] = {
 @pytest.mark.parametrize("model", MODELS.names())
 def test_every_space_trains_and_acts(model: str, observation: str, action: str) -> None:
     config = config_of(model)
-    spaces = spaces_of(config, Spaces(observation=OBSERVATIONS[observation], action=ACTIONS[action]))
-    policy = build(config, spaces)
+    policy = build(config, Spaces(observation=OBSERVATIONS[observation], action=ACTIONS[action]))
+    spaces = policy.spaces
     window = make_window(spaces, 5, batch=2)
     prediction = unroll(policy, window).prediction
     for name, gradient in gradients(policy, policy.head.loss(prediction, window.action).mean()).items():
@@ -50,8 +52,8 @@ def test_every_space_trains_and_acts(model: str, observation: str, action: str) 
 @pytest.mark.parametrize("model", MODELS.names())
 def test_an_actor_samples_actions_of_the_space(model: str, action: str) -> None:
     config = config_of(model)
-    spaces = spaces_of(config, Spaces(observation=OBSERVATIONS["dict"], action=ACTIONS[action]))
-    actor = Actor(build(config, spaces), target_return=1.0, sample=True)
+    policy = build(config, Spaces(observation=OBSERVATIONS["dict"], action=ACTIONS[action]))
+    spaces, actor = policy.spaces, Actor(policy, target_return=1.0, sample=True)
     torch.manual_seed(0)
     spaces.observation.seed(0)
     actor.reset(oracle=None if spaces.oracle is None else spaces.oracle.sample())
