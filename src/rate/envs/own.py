@@ -6,12 +6,8 @@ is imported only if the user names it: a name that a file gave (`Stored`) is ref
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import math
-import os
 import re
-import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +24,8 @@ from rate.envs.batch import SerialBatch
 from rate.envs.spec import ENVS, EnvSpec, EvalCase
 from rate.errors import ConfigError, RateError, StoredCodeError, UnknownNameError
 from rate.files import shown
+from rate.plugins import describe, import_named
+from rate.registry import near
 from rate.serial import Stored
 
 FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -109,7 +107,7 @@ def _case(name: str, /, **kwargs: Any) -> EvalCase:
 def _from_factory(name: str, /, **kwargs: Any) -> gym.Env[Any, Any]:
     _check_stored(name, kwargs)
     module_name, _, path = name.partition(":")
-    module = _module(module_name)
+    module = import_named(module_name)
     try:
         factory = attrgetter(path)(module)
     except AttributeError:
@@ -123,7 +121,7 @@ def _from_id(name: str, /, **kwargs: Any) -> gym.Env[Any, Any]:
     _check_stored(name, kwargs)
     module, _, name_there = name.rpartition(":")
     if module:
-        _module(module)
+        import_named(module)
     try:
         gym.spec(name_there)
     except gym.error.Error:
@@ -136,7 +134,7 @@ def _made(name: str, make: Callable[[], Any]) -> gym.Env[Any, Any]:
     try:
         env = make()
     except Exception as error:
-        raise ConfigError(f"the environment {name} cannot be made: {_told(error)}") from error
+        raise ConfigError(f"the environment {name} cannot be made: {describe(error)}") from error
     if not isinstance(env, gym.Env):
         raise ConfigError(f"{name} gives a {type(env).__name__}, which is not a Gymnasium environment")
     for part in ("observation_space", "action_space"):
@@ -201,23 +199,7 @@ class OwnEnv(gym.Wrapper[Any, Any, Any, Any]):
         except Exception as error:
             at = traceback.extract_tb(error.__traceback__)[-1]
             where = "" if at.filename == __file__ else f" ({Path(at.filename).name}, line {at.lineno})"
-            raise ConfigError(f"the environment {self._name} fails in {method}: {_told(error)}{where}") from error
-
-
-def _module(name: str) -> ModuleType:
-    """Import a module; behind all other places, the current directory is one to look in."""
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.append(here)
-    importlib.invalidate_caches()
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
-            raise ConfigError(f"no module {error.name!r} in {here}, and none of that name is installed") from None
-        raise ConfigError(f"module {name!r} cannot be imported: {_told(error)}") from error
-    except Exception as error:
-        raise ConfigError(f"module {name!r} cannot be imported: {_told(error)}") from error
+            raise ConfigError(f"the environment {self._name} fails in {method}: {describe(error)}{where}") from error
 
 
 def _file(module: ModuleType) -> str:
@@ -225,16 +207,11 @@ def _file(module: ModuleType) -> str:
 
 
 def _nearest(path: str, module: ModuleType) -> str:
-    close = difflib.get_close_matches(path, [name for name in vars(module) if not name.startswith("_")], n=1)
+    close = near(path, (name for name in vars(module) if not name.startswith("_")))[:1]
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _unknown(name: str) -> UnknownNameError:
-    close = difflib.get_close_matches(name, [*ENVS.names(), *gym.registry], n=1, cutoff=0.5)
+    close = near(name, [*ENVS.names(), *gym.registry])[:1]
     other = "give a name of `rate list envs`, a Gymnasium id, or module:factory"
     return UnknownNameError(f"unknown environment {name!r}; {f'did you mean {close[0]!r}?' if close else other}")
-
-
-def _told(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
