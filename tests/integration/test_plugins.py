@@ -15,7 +15,8 @@ import pytest
 
 from rate import plugins
 from rate.cli.main import main
-from rate.registry import SOURCES
+from rate.objectives import OBJECTIVES
+from rate.registry import CONFIG_CLASSES, SOURCES
 
 LAB = """
 from rate.recipes import RECIPES, recipe
@@ -101,3 +102,48 @@ def test_a_mistaken_command_imports_nothing(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     assert main(["nope", "--import", "lab_never_wanted"]) == 2
     assert "lab_never_wanted" not in sys.modules
+
+
+OBJECTIVE = """
+from dataclasses import dataclass
+
+from rate.objectives import OBJECTIVES, BehaviourCloningConfig
+from rate.objectives.behaviour_cloning import BehaviourCloning
+from rate.registry import CONFIG_CLASSES
+
+
+class Twice(BehaviourCloning):
+    def forward(self, policy, window):
+        loss = super().forward(policy, window)
+        return type(loss)(total=2 * loss.total, parts={"once": loss.total.detach()}, weight=loss.weight)
+
+
+@OBJECTIVES.register("twice")
+@CONFIG_CLASSES.register("TwiceConfig")
+@dataclass(frozen=True, kw_only=True)
+class TwiceConfig(BehaviourCloningConfig):
+    name: str = "twice"
+
+    def build(self, policy, run):
+        return Twice(run)
+"""
+
+
+def test_an_objective_and_a_run_that_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lab_objective.py").write_text(OBJECTIVE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for registry in (OBJECTIVES, CONFIG_CLASSES):
+        monkeypatch.setattr(registry, "_values", dict(registry._values))
+    small = ["--train.steps", "2", "--train.batch-size", "4", "--data.episodes", "12", "--train.evaluate-every", "0"]
+    words = ["train", "tmaze/rate", "--objective", "twice", "--out", "run", *small]
+    assert main([*words, "--import", "lab_objective"]) == 0
+    assert "rate eval run --import lab_objective" in capsys.readouterr().out
+    assert '"--import"' in (tmp_path / "run" / "environment.json").read_text()
+    for registry in (OBJECTIVES, CONFIG_CLASSES):  # as in a process that has not imported it
+        registry._values.pop("twice", None), registry._values.pop("TwiceConfig", None)
+    assert main(["eval", "run", "--set", "length=9", "--episodes", "2"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "TwiceConfig" in line and "--import MODULE" in line
