@@ -14,6 +14,7 @@ from rate.models.actor import Actor
 from rate.models.interventions import Intervention, Recorder, intervene
 from rate.recipes import RECIPES, recipe
 from rate.reports import write_report
+from rate.score import Score
 from rate.training.config import TrainConfig
 from rate.types import Trajectory
 
@@ -35,6 +36,7 @@ __all__ = [
     "Recorder",
     "Run",
     "RunConfig",
+    "Score",
     "SequencePolicy",
     "SerialBatch",
     "StoreWriter",

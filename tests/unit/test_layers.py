@@ -15,7 +15,7 @@ ROOT = Path(rate.__file__).parent
 LAYERS = [
     {"errors"},
     {"files"},
-    {"registry", "types", "seeding", "serial", "images", "lock"},
+    {"registry", "types", "score", "seeding", "serial", "images", "lock"},
     {"plugins"},
     {"nn"},
     {"models"},
@@ -36,7 +36,7 @@ LAYERS = [
 ]
 """From low to high."""
 
-LOW = {"errors", "files", "registry", "types", "seeding", "serial", "images", "lock", "plugins"}
+LOW = {"errors", "files", "registry", "types", "score", "seeding", "serial", "images", "lock", "plugins"}
 ONLY = {
     "nn": LOW,
     "models": {*LOW, "nn"},
@@ -45,7 +45,7 @@ ONLY = {
     "objectives": {*LOW, "models", "nn"},
     "evaluation": {*LOW, "models", "envs.spec", "envs.batch", "data.windows", "data.spaces"},
     "training": {*LOW, "models", "objectives", "data.windows", "data.spaces"},
-    "reports": {"errors", "files", "types", "serial", "evaluation.statistics"},
+    "reports": {"errors", "files", "types", "score", "serial", "evaluation.statistics"},
 }
 """Packages that may import less than their layer allows; a package names all of its files, a file itself only."""
 

@@ -186,7 +186,7 @@ def caption(frame: Frame) -> str:
 
 
 def _say_result(cast: Cast, last: Frame, seed: int, out: Path | None, json: bool) -> None:
-    succeeded = cast.spec.success(last.episode_return) if cast.spec.success else None
+    succeeded = cast.spec.score.succeeded(last.episode_return)
     facts = {"env": cast.spec.name, "case": cast.case.name, "player": cast.who, "seed": seed, "steps": last.step}
     facts |= {"return": last.episode_return, "success": succeeded, "out": str(out) if out else None}
     if json:

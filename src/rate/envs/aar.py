@@ -19,6 +19,7 @@ from rate.envs.hashing import GAMMA, LENGTH_STREAM, NOISE_STREAM, below, key, mi
 from rate.envs.spec import ENVS, BatchStep, CollectRequest, EnvSpec, EvalCase, Player, case_of_length
 from rate.errors import ConfigError
 from rate.registry import check_names
+from rate.score import Score
 from rate.types import Array, Spaces, Trajectory, tree_map
 
 STAY = 2
@@ -281,7 +282,7 @@ ENVS.add(
         expert_defaults=asdict(OracleOptions()),
         player=player,
         case=case,
-        success=success,
+        score=Score.success(success),
         cue="cue",
         cue_options={"lengths": "exact"},
         axis="length",

@@ -17,6 +17,7 @@ from rate.envs.minigrid_expert import ExpertOptions, expert, mean_length, player
 from rate.envs.minigrid_grid import VIEW, VIEW_OFFSETS, MinigridMemoryBatch, Task, memory_env, observe
 from rate.envs.spec import ENVS, EnvSpec, EvalCase
 from rate.errors import ConfigError
+from rate.score import Score
 
 RENDER_COLUMNS = 41
 """Wider grids are drawn around the agent."""
@@ -147,7 +148,7 @@ ENVS.add(
         expert_defaults=asdict(ExpertOptions()),
         player=player,
         case=case,
-        success=success,
+        score=Score.success(success),
         axis="size",
         axis_unit="cells",
     ),

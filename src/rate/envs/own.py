@@ -88,7 +88,6 @@ def _spec(name: str, summary: str, make: Callable[..., gym.Env[Any, Any]]) -> En
         make_batch=lambda **kwargs: SerialBatch(partial(make, **kwargs)),
         expert=None,
         case=partial(_case, name),
-        success=None,
     )
 
 

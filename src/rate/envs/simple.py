@@ -6,7 +6,7 @@ So an expert cannot give an episode twice, or one of those on which policies are
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from rate.envs.batch import SerialBatch
 from rate.envs.demonstrate import demonstrate
 from rate.envs.spec import CollectRequest, EnvSpec, EvalCase, Player
+from rate.score import Score
 from rate.types import Trajectory
 
 
@@ -28,6 +29,8 @@ def simple_env(
     player: Callable[..., Player] | None = None,
     options: Mapping[str, Any] | None = None,
     success: Callable[[float], bool] | None = None,
+    score: Score | None = None,
+    tags: Sequence[str] = (),
     oracle: Mapping[str, gym.Space[Any]] | None = None,
     axis: str | None = None,
     axis_unit: str | None = None,
@@ -37,7 +40,7 @@ def simple_env(
     `player(env, rng, ...)` is called once per episode, after `reset`, and gives the function that acts in it; `options`
     are those of environment and player, with their defaults: each is given those that its parameters name.
     """
-    facts, defaults = tuple(oracle or {}), dict(options or {})
+    facts, defaults = tuple(dict.fromkeys([*(oracle or {}), *tags])), dict(options or {})
     return EnvSpec(
         name=name,
         summary=summary,
@@ -47,6 +50,8 @@ def simple_env(
         expert_defaults=defaults,
         player=partial(_player, player) if player else None,
         case=case,
+        score=score or Score(),
+        tags=tuple(tags),
         success=success,
         oracle=dict(oracle or {}),
         axis=axis,

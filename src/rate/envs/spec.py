@@ -6,7 +6,7 @@ Trainer and evaluator read these values and never look at a name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 import gymnasium as gym
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rate.registry import Registry
+from rate.score import Score
 from rate.seeding import Purpose, episode_seeds
 from rate.types import Array, Spaces, Trajectory, Tree
 
@@ -119,8 +120,12 @@ class EnvSpec:
     """player(env, rng, **options of the expert): the expert for one episode of an environment that was reset."""
     case: Callable[..., EvalCase]
     """case(**kwargs) -> the evaluation case for these environment arguments."""
-    success: Callable[[float], bool] | None
-    """Episode return -> success; None where the environment has no notion of it."""
+    score: Score = field(default_factory=Score)
+    """By what policies are judged: success, a normalised return, or the return as it is."""
+    tags: tuple[str, ...] = ()
+    """Facts in the information that `reset` gives by which episodes are also judged apart, such as their colour."""
+    success: InitVar[Callable[[float], bool] | None] = None
+    """Short for score=Score.success(...)."""
     oracle: Mapping[str, gym.Space[Any]] = field(default_factory=dict)
     """Privileged facts of an episode that a policy may be told (`data.oracle`): their names in the information that
     `reset` gives, and in the data of the expert, with their spaces."""
@@ -132,6 +137,10 @@ class EnvSpec:
     """The tag that orders cases on the x axis of a figure."""
     axis_unit: str | None = None
     """The unit of that tag."""
+
+    def __post_init__(self, success: Callable[[float], bool] | None) -> None:
+        if success is not None:
+            object.__setattr__(self, "score", Score.success(success))
 
 
 ENVS: Registry[EnvSpec] = Registry("environment", "rate list envs")

@@ -30,6 +30,7 @@ from rate.envs.hashing import (
 from rate.envs.spec import ENVS, BatchStep, CollectRequest, EnvSpec, EvalCase, Player, case_of_length
 from rate.errors import ConfigError
 from rate.registry import check_names
+from rate.score import Score
 from rate.types import Array, Spaces, Trajectory, tree_map
 
 RIGHT, UP, LEFT, DOWN = range(4)
@@ -341,7 +342,8 @@ ENVS.add(
         expert_defaults=asdict(OracleOptions()),
         player=player,
         case=case,
-        success=success,
+        score=Score.success(success),
+        tags=("clue",),
         oracle={"clue": gym.spaces.Box(-1.0, 1.0, (), np.float32)},
         cue="clue",
         cue_options={"lengths": "exact"},

@@ -30,6 +30,7 @@ from rate.envs.spec import ENVS, BatchStep, CollectRequest, EnvSpec, EvalCase, P
 from rate.envs.tmaze import CLUE, DOWN, FLAG, NOISE, RIGHT, UP, Y, corridor_of
 from rate.errors import ConfigError
 from rate.registry import check_names
+from rate.score import Score
 from rate.types import Array, Spaces, Trajectory, tree_map
 
 CLUE_STREAM = LOSS_STREAM + GAMMA
@@ -261,7 +262,7 @@ ENVS.add(
         expert_defaults=asdict(Chain()),
         player=player,
         case=case,
-        success=success,
+        score=Score.success(success),
         axis="corridors",
         axis_unit="corridors",
     ),

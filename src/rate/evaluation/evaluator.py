@@ -19,10 +19,11 @@ from rate.data.spaces import same_form
 from rate.data.windows import parse_options
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import ConfigError
-from rate.evaluation.statistics import Interval, mean_sem, wilson_interval
+from rate.evaluation.statistics import Interval, estimate, mean_sem, wilson_interval
 from rate.models.acting import PROMPTS, read_intervention
 from rate.models.values import check_number
 from rate.registry import check_names
+from rate.score import Score
 from rate.seeding import Purpose, episode_seeds
 from rate.types import EpisodeRecord, Spaces
 
@@ -72,12 +73,18 @@ class CaseResult:
 
     case: EvalCase
     records: list[EpisodeRecord]
+    score: Score
     seconds: float
     env_steps: int
     """Lock-step steps of all batches: the number of times the policy was asked."""
     batch: int
     cut: int = 0
     """Episodes that the environment had not ended when the steps of the case were over."""
+
+    @property
+    def scored(self) -> Interval:
+        """The mean score, as a report has it."""
+        return estimate(self.score.values(self.records), rate=self.score.is_rate)
 
     @property
     def success_rate(self) -> Interval | None:
@@ -153,7 +160,7 @@ class Evaluator:
         """Evaluate one case."""
         began, case = time.perf_counter(), limited(case, self.config)
         batches = self.play(policy, case, watch=_counting(on_step, case))
-        mark, target = uuid.uuid4().hex[:12], target_of(case, self.config)
+        mark, target, score = uuid.uuid4().hex[:12], target_of(case, self.config), self.spec.score
         records = [
             EpisodeRecord(
                 case=case.name,
@@ -161,20 +168,21 @@ class Evaluator:
                 seed=int(seed),
                 episode_return=float(total),
                 length=int(length),
-                success=bool(self.spec.success(float(total))) if self.spec.success else None,
+                success=score.succeeded(float(total)),
                 target_return=target,
                 checkpoint=checkpoint,
                 step=step,
-                tags=case.tags,
+                tags={**case.tags, **tags},
                 intervention=self.intervention,
                 prompt=self.config.prompt,
             )
             for seeds, found in batches
-            for seed, total, length in zip(seeds, found.returns, found.lengths, strict=True)
+            for seed, total, length, tags in zip(seeds, found.returns, found.lengths, self._tags(found), strict=True)
         ]
         return CaseResult(
             case=case,
             records=records,
+            score=score,
             seconds=time.perf_counter() - began,
             env_steps=sum(int(found.lengths.max()) for _, found in batches),
             batch=len(batches[0][0]),
@@ -209,11 +217,24 @@ class Evaluator:
         finally:
             env.close()
 
+    def _tags(self, found: Episodes) -> list[dict[str, str]]:
+        """Of each episode, by the facts that the environment names."""
+        absent = [name for name in self.spec.tags if name not in found.facts]
+        if absent:
+            raise ConfigError(f"{self.spec.name} has the tag {absent[0]!r}, which its batch does not give in `info`")
+        columns = [[(name, _text(value)) for value in found.facts[name]] for name in self.spec.tags]
+        return [dict(row) for row in zip(*columns, strict=True)] if columns else [{} for _ in found.returns]
+
     def _actor(self, policy: SequencePolicy[Any], target: float) -> Actor:
         from rate.models.actor import Actor
 
         how, scale = self.config, self.return_scale
         return Actor(policy, target_return=target, return_scale=scale, sample=how.sample, prompt=how.prompt)
+
+
+def _text(value: Any) -> str:
+    """A fact of an episode as a tag."""
+    return f"{value:g}" if isinstance(value, (int, float, np.number)) else str(value)
 
 
 def _counting(on_step: OnStep | None, case: EvalCase) -> Watch | None:

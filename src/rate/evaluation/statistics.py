@@ -52,6 +52,11 @@ def mean_sem(values: Sequence[float] | Floats) -> Interval:
     return Interval(mean, mean - sem, mean + sem)
 
 
+def estimate(values: Sequence[float], *, rate: bool) -> Interval:
+    """Of successes (1) and failures (0) the rate with its Wilson 95 % interval; of others `mean_sem`."""
+    return wilson_interval(round(sum(values)), len(values)) if rate else mean_sem(values)
+
+
 def iqm(values: ArrayLike) -> float:
     """The interquartile mean over all entries: a quarter of them, rounded down, is cut from each end."""
     array = np.sort(_finite(values, "values"), axis=None)

@@ -161,9 +161,9 @@ def _meta(config: RunConfig, store: TrajectoryStore) -> dict[str, Any]:
     if not config.env.name:
         return {**about, "train_length": config.train.window, "axis": None, "axis_unit": None, "metric": "return"}
     spec = find_env(config.env.name)
-    metric = "success_rate" if spec.success else "return"
     length = _train_length(config, store, spec.axis)
-    return {**about, "train_length": length, "axis": spec.axis, "axis_unit": spec.axis_unit, "metric": metric}
+    judged = {"metric": spec.score.name, "score": spec.score.facts(), "tags": spec.tags}
+    return {**about, "train_length": length, "axis": spec.axis, "axis_unit": spec.axis_unit, **judged}
 
 
 def _train_length(config: RunConfig, store: TrajectoryStore, axis: str | None) -> float:

@@ -85,7 +85,7 @@ def _cases(config: RunConfig) -> list[EvalCase]:
 
 
 def _judge(config: RunConfig) -> Callable[[SequencePolicy[Any], int, OnStep | None], dict[str, float]]:
-    """Return and success rate in each case."""
+    """Return and score in each case."""
     evaluator = Evaluator(
         spec=find_env(config.env.name),
         config=replace(config.eval, episodes=config.train.evaluate_episodes),
@@ -99,8 +99,7 @@ def _judge(config: RunConfig) -> Callable[[SequencePolicy[Any], int, OnStep | No
         values: dict[str, float] = {}
         for case in cases:
             result = evaluator.run(policy, case, checkpoint="training", step=step, on_step=on_step)
-            rates = {"success_rate": result.success_rate.value} if result.success_rate else {}
-            found = {"return_mean": result.return_mean.value, **rates}
+            found = {"return_mean": result.return_mean.value, result.score.name: result.scored.value}
             values |= {f"eval/{case.name}/{name}": value for name, value in found.items()}
         return values
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from rate.reports.runs import RunSummary
+from rate.reports.scores import common_score
 
 MAX_POINTS = 400
 MAX_CURVES = 12
@@ -46,8 +47,8 @@ class Panel:
 
 def learning_panels(runs: Sequence[RunSummary]) -> list[Panel]:
     """Train loss, validation loss, validation accuracy and evaluation over training, where they were logged."""
-    is_rate = all(run.metric == "success_rate" for run in runs)
-    suffix, name = ("success_rate", "Success rate") if is_rate else ("return_mean", "Return")
+    score = common_score(runs)
+    name = score.title.split(" (")[0]
     panels = [
         _panel("Training loss", "Loss", "log", runs, _logged("train/loss")),
         _panel("Validation loss", "Loss", "log", runs, _logged("valid/loss")),
@@ -55,9 +56,9 @@ def learning_panels(runs: Sequence[RunSummary]) -> list[Panel]:
         _panel(
             f"{name} during training",
             f"{name} (mean over cases)",
-            "fraction" if is_rate else "linear",
+            "fraction" if score.is_rate else "linear",
             runs,
-            lambda run: evaluation_series(run.metrics, suffix),
+            lambda run: evaluation_series(run.metrics, score.name),
         ),
     ]
     return [panel for panel in panels if panel.curves]

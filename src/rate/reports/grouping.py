@@ -68,25 +68,25 @@ def by_configuration(runs: Sequence[RunSummary]) -> dict[Label, list[RunSummary]
 
 def unequal_settings(runs: Sequence[RunSummary]) -> list[str]:
     """Fields of training and data in which runs that stand side by side differ, with their values."""
-    flat = [_experiment_fields(run.config) for run in runs]
+    flat = [settings(run.config) for run in runs]
     lengths, models = [run.train_length for run in runs], [run.model for run in runs]
     names = sorted(
         {name for config in flat for name in config if name.startswith(("train.", "data.", "objective.name"))}
     )
     columns = {name: [config.get(name, "-") for config in flat] for name in names}
-    inherent = {name for name in THE_LENGTH & columns.keys() if _follows(columns[name], lengths)}
-    inherent |= {name for name in THE_MODEL & columns.keys() if _follows(columns[name], models)}
+    inherent = {name for name in THE_LENGTH & columns.keys() if follows(columns[name], lengths)}
+    inherent |= {name for name in THE_MODEL & columns.keys() if follows(columns[name], models)}
     values = {name: list(dict.fromkeys(column)) for name, column in columns.items() if name not in inherent}
     return [f"{name} ({', '.join(at or 'none' for at in found)})" for name, found in values.items() if len(found) > 1]
 
 
 def _labels(runs: Sequence[RunSummary], *, lengths: bool) -> dict[str, Label]:
     """Key of a configuration to its label; short labels, unless they would be the same for two configurations."""
-    flat = {_key(run): _experiment_fields(run.config) for run in runs}
+    flat = {_key(run): settings(run.config) for run in runs}
     length = {_key(run): run.train_length if lengths else None for run in runs}
     names = sorted({field for config in flat.values() for field in config}, key=_model_first)
     # What follows from the training length is said by the length.
-    telling = [name for name in names if not _follows([c.get(name) for c in flat.values()], list(length.values()))]
+    telling = [name for name in names if not follows([c.get(name) for c in flat.values()], list(length.values()))]
     for limit, width in ((FIELDS, WIDTH), (None, None)):
         labels = {
             key: Label(family=_family(runs[0].model, config, telling, limit, width), train_length=length[key])
@@ -97,7 +97,7 @@ def _labels(runs: Sequence[RunSummary], *, lengths: bool) -> dict[str, Label]:
     return labels
 
 
-def _follows(values: Sequence[Any], causes: Sequence[Any]) -> bool:
+def follows(values: Sequence[Any], causes: Sequence[Any]) -> bool:
     """Whether equal causes always have equal values; where there is one cause: whether all values are equal."""
     return len(set(zip(causes, values, strict=True))) == len(set(causes))
 
@@ -120,10 +120,11 @@ def _shorten(text: str, width: int | None) -> str:
 
 
 def _key(run: RunSummary) -> str:
-    return json.dumps(_experiment_fields(run.config), sort_keys=True)
+    return json.dumps(settings(run.config), sort_keys=True)
 
 
-def _experiment_fields(config: Mapping[str, Any]) -> Flat:
+def settings(config: Mapping[str, Any]) -> Flat:
+    """The fields that make the experiment, by name and as text."""
     return {
         name: _text(value)
         for name, value in _flatten(config)

@@ -16,7 +16,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure, SubFigure
 from numpy.typing import NDArray
 
-from rate.reports.horizon import axis_title, metric_title
+from rate.reports.horizon import axis_title
 from rate.reports.plots import INK, new_figure
 from rate.reports.scores import Experiment, ModelScores
 from rate.reports.tables import format_number
@@ -80,15 +80,15 @@ class Grid:
         unit = axis_title(self.experiment)
         figure.supxlabel(f"Evaluation: {unit[:1].lower()}{unit[1:]}", fontsize=9, color=INK)
         figure.supylabel(f"Training {self.experiment.axis}", fontsize=9, color=INK)
-        title = f"{self.experiment.env}: {metric_title(self.experiment).split(' (')[0].lower()} by training length"
+        title = f"{self.experiment.env}: {self.experiment.score.title.split(' (')[0].lower()} by training length"
         figure.suptitle(title, x=0.01, ha="left", fontsize=10, color=INK)
         bar = figure.colorbar(ScalarMappable(scale, COLOURS), ax=panels, shrink=min(1.0, 2.4 / self.height), aspect=18)
-        bar.set_label(metric_title(self.experiment), fontsize=9, color=INK)
+        bar.set_label(self.experiment.score.title, fontsize=9, color=INK)
         bar.ax.tick_params(labelsize=8, colors=INK)
         bar.outline.set_visible(False)
 
     def _scale(self) -> Normalize:
-        if self.experiment.metric == "success_rate":
+        if self.experiment.score.is_rate:
             return Normalize(0.0, 1.0)
         found = np.concatenate([cells[~np.isnan(cells)] for cells in self.cells.values()])
         return Normalize(float(found.min()), float(found.max()))

@@ -43,10 +43,6 @@ def axis_title(experiment: Experiment) -> str:
     return f"{name} ({experiment.axis_unit})" if experiment.axis_unit else name
 
 
-def metric_title(experiment: Experiment) -> str:
-    return "Success rate (fraction)" if experiment.metric == "success_rate" else "Return (sum of rewards)"
-
-
 def _draw_horizon(axes: Axes, experiment: Experiment, styles: Styles) -> None:
     known = {case: value for case, value in experiment.cases.items() if value is not None}
     log = min([*known.values(), *experiment.train_lengths]) > 0
@@ -60,14 +56,14 @@ def _draw_horizon(axes: Axes, experiment: Experiment, styles: Styles) -> None:
             _draw_runs(axes, places, model, styles[model.model].colour)
             _draw_band(axes, points, styles[model.model].colour)
         _draw_scores(axes, points, styles[model.model])
-    if experiment.metric == "success_rate":
+    if experiment.score.is_rate:
         axes.set_ylim(-0.04, 1.04)
     _axis_ticks(axes, sorted(set(known.values())), log)
     for length in experiment.train_lengths:
         _mark_training(axes, length, f"training {experiment.axis} {length:g}")
-    name = metric_title(experiment).split(" (")[0].lower()
+    name = experiment.score.title.split(" (")[0].lower()
     title = f"{experiment.title}: {name} by {experiment.axis}"
-    finish_axes(axes, title, axis_title(experiment), metric_title(experiment))
+    finish_axes(axes, title, axis_title(experiment), experiment.score.title)
     axes.set_title(title, loc="left", color=INK, fontsize=10, pad=20)  # above the label of the training length
 
 
@@ -85,7 +81,7 @@ def _drawn(score: CaseScore, experiment: Experiment) -> Interval:
     spread = score.over_runs
     if spread is None:
         return score.pooled
-    if experiment.metric != "success_rate":
+    if not experiment.score.is_rate:
         return spread
     return Interval(spread.value, max(0.0, spread.low), min(1.0, spread.high))
 

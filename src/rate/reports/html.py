@@ -13,13 +13,14 @@ from html import escape
 
 from rate.reports.curves import MAX_ENVS, Panel, learning_panels
 from rate.reports.heatmap import has_heatmap, heatmap, heatmap_words
-from rate.reports.horizon import CROWD, axis_title, horizon, metric_title
-from rate.reports.methods import HEATMAP, HORIZON_BAND, METHODS, RECALL
+from rate.reports.horizon import CROWD, axis_title, horizon
+from rate.reports.methods import HEATMAP, HORIZON_BAND, METHODS, RECALL, SWEEP
 from rate.reports.plots import Styles, learning_panel, model_styles, render
 from rate.reports.recall import cross_plot, crosses, recall_words
 from rate.reports.runs import RunSummary
 from rate.reports.scores import Experiment
 from rate.reports.style import CSS
+from rate.reports.sweeps import sweep_figure, sweep_words, sweeps
 from rate.reports.tables import NOT_EVALUATED, Table, format_score
 from rate.reports.tasks import Tasks
 from rate.reports.tasks_plot import tasks_figure
@@ -50,6 +51,7 @@ def render_page(
         _section("tasks", "Return by task", _tasks_figure(tasks)),
         _section("results", "Results", (_table(table) for table in tables)),
         _section("horizon", "Score by case", (_horizon_figure(item, experiments) for item in with_axis)),
+        _section("sweeps", "Score by setting", _sweep_figure(experiments)),
         _section("recall", "Memory condition", _recall_figure(experiments)),
         _section("curves", "Learning curves", _curve_figures(experiments)),
         _section("runs", "Runs", map(_run_details, runs)),
@@ -121,7 +123,7 @@ def _heatmap_figure(experiment: Experiment) -> str:
     figure = heatmap([experiment])
     assert figure is not None
     image = _data_uri(render(figure, "svg"))
-    alt = f"{metric_title(experiment)} by training length in {experiment.env}, a panel per model."
+    alt = f"{experiment.score.title} by training length in {experiment.env}, a panel per model."
     alt = escape(f"{alt} {heatmap_words(experiment)}")
     return (
         f"<figure><div class='pan' tabindex='0' role='region' aria-label='Heat map'><img src='{image}' alt='{alt}'>"
@@ -130,7 +132,7 @@ def _heatmap_figure(experiment: Experiment) -> str:
 
 
 def _horizon_figure(experiment: Experiment, experiments: Sequence[Experiment]) -> str:
-    alt = f"{metric_title(experiment)} against {axis_title(experiment)} in {experiment.env}."
+    alt = f"{experiment.score.title} against {axis_title(experiment)} in {experiment.env}."
     caption = f"{HORIZON_BAND} Models stand slightly beside each other so that equal scores stay visible."
     if len(experiment.models) > CROWD:  # a second drawing for phones would be as large, and no help
         words, phone = "The tables above hold the values.", ""
@@ -149,6 +151,15 @@ def _tasks_figure(tasks: Tasks | None) -> list[str]:
     alt = "Mean return of each model in each task. The table task by task holds the values."
     caption = "A dot is the mean over runs, its bar one standard error over runs, where there are several."
     return [f"<figure class='wide'><img src='{image}' alt='{alt}'><figcaption>{caption}</figcaption></figure>"]
+
+
+def _sweep_figure(experiments: Sequence[Experiment]) -> list[str]:
+    panels = sweeps(experiments)
+    figure = sweep_figure(panels)
+    if figure is None:
+        return []
+    image, alt = _data_uri(render(figure, "svg")), escape(sweep_words(panels))
+    return [f"<figure class='wide'><img src='{image}' alt='{alt}'><figcaption>{escape(SWEEP)}</figcaption></figure>"]
 
 
 def _recall_figure(experiments: Sequence[Experiment]) -> list[str]:
@@ -171,7 +182,7 @@ def _score_words(experiment: Experiment) -> str:
     return " ".join(
         f"{model.model}: "
         + ", ".join(
-            f"{case} {format_score(model.scores[case], experiment.metric)}"
+            f"{case} {format_score(model.scores[case], experiment.score)}"
             for case in experiment.cases
             if case in model.scores
         )

@@ -24,6 +24,10 @@ RECALL = (
     "two sum to 1: the cue is forgotten. Above it there is memory. R is Pearson's correlation over training, the mean "
     "over runs; the first 1 % of the optimiser steps is left out."
 )
+SWEEP = (
+    "The score over the values of one setting that is a number, where runs differ in it, or over the strength of an "
+    "intervention, where 0 is the plain evaluation. Bars as in the figure of the score by case. Up to twelve panels."
+)
 METHODS = (
     (
         "Episodes that count",
@@ -53,6 +57,22 @@ METHODS = (
     ),
     ("Figure of the score by case", HORIZON_BAND),
     ("Heat map", HEATMAP),
+    ("Sweep", SWEEP),
+    (
+        "Normalised score",
+        "100 (return − low) / (high − low), with the two reference returns that the environment names, as in D4RL and "
+        "Minari; mean over episodes ± one standard error.",
+    ),
+    (
+        "By tag, imbalance",
+        "The score of all episodes, of all cases, that have the same value of a tag; the imbalance is the best of them "
+        "less the worst.",
+    ),
+    (
+        "Acting otherwise",
+        "Evaluations under interventions, with another prompt or another target return. They are never pooled with the "
+        "plain ones.",
+    ),
     (
         "Over tasks",
         "Where several environments were evaluated in one case each, they are tasks. A run is the unit: the mean "

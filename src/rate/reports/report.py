@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from rate.errors import CheckpointError
 from rate.files import write_atomically, write_json
+from rate.reports.apart import altered_table, tag_tables
 from rate.reports.heatmap import heatmap
 from rate.reports.horizon import horizon
 from rate.reports.html import render_page
@@ -22,6 +23,7 @@ from rate.reports.plots import learning_curves, render
 from rate.reports.recall import Cross, cross_plot, crosses, recall_table
 from rate.reports.runs import RunSummary, read_runs
 from rate.reports.scores import Experiment, experiments, pooling_notes
+from rate.reports.sweeps import sweep_figure, sweeps
 from rate.reports.tables import Table, cost_table, escape_markdown, score_tables, summary_rows
 from rate.reports.tasks import Tasks, tasks_of, tasks_tables
 from rate.reports.tasks_plot import tasks_figure
@@ -30,6 +32,7 @@ ALT = {
     "heatmap": "score by training length and by case, one panel per model",
     "horizon": "horizon",
     "learning_curves": "learning curves",
+    "sweeps": "score by the strength of an intervention or by the value of a setting, a line per model or case",
     "tasks": "return by task, a row per task",
     "recall": "probability of the right last action after each cue over training, a panel per model and case",
 }
@@ -100,9 +103,10 @@ def _tables(groups: Sequence[Experiment], tasks: Tasks | None) -> list[Table]:
     tables: list[Table] = tasks_tables(tasks) if tasks else []
     for group in groups:
         is_task = tasks is not None and group.env in tasks.names
-        tables += score_tables(group) if not is_task or group.metric == "success_rate" else []
-        cost = None if is_task else cost_table(group)
-        tables += [cost] if cost else []
+        tables += score_tables(group) if not is_task or group.score.is_rate else []
+        tables += tag_tables(group)
+        altered, cost = altered_table(group), None if is_task else cost_table(group)
+        tables += [table for table in (altered, cost) if table]
     return tables
 
 
@@ -121,6 +125,7 @@ def _write_figures(
         "tasks": tasks_figure(tasks),
         "heatmap": heatmap(groups),
         "horizon": horizon(groups),
+        "sweeps": sweep_figure(sweeps(groups)),
         "recall": cross_plot(remembered),
         "learning_curves": learning_curves(groups),
     }

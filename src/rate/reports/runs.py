@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rate.errors import CheckpointError
+from rate.errors import CheckpointError, ConfigError
 from rate.files import reading
 from rate.reports.files import read_jsonl, read_object, read_optional_object
+from rate.score import Score
 from rate.types import EpisodeRecord
 
 EvaluationKey: TypeAlias = tuple[str, str, str, int]
 """Case, mark of the evaluation, checkpoint, step."""
-How: TypeAlias = tuple[str, str]
-"""Intervention and prompt: evaluations that differ in them are never put together."""
+How: TypeAlias = tuple[str, str, float]
+"""Intervention, prompt and target return: evaluations that differ in them are never put together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,7 @@ class CaseResult:
     cost: Cost | None
     intervention: str = ""
     prompt: str = "countdown"
+    target_return: float = math.nan
 
     def tag(self, name: str) -> float | None:
         """The numeric value of a tag, where all episodes agree on one."""
@@ -66,9 +68,11 @@ class RunSummary:
     cases: tuple[CaseResult, ...]
     """As the run was meant to act."""
     altered: tuple[CaseResult, ...] = ()
-    """Under interventions, or shown another return-to-go than its configuration says."""
-    metric: str
-    """success_rate or return_mean"""
+    """Under interventions, shown another return-to-go than its configuration says, or asked for another target."""
+    score: Score
+    """By what its episodes are judged."""
+    tags: tuple[str, ...] = ()
+    """Tags of episodes by which they are also judged apart."""
     axis: str | None
     """The tag that orders the cases."""
     axis_unit: str
@@ -100,8 +104,10 @@ def _summary(path: Path, need_evaluation: bool) -> RunSummary:
     if not records and (need_evaluation or not metrics):
         raise CheckpointError(f"{path} has no evaluated episodes{'' if need_evaluation else ' and no metrics'}")
     evaluated, notes = _last_evaluations(records, costs)
-    plain = ("", _prompt(config))
-    cases = tuple(case for case in evaluated if (case.intervention, case.prompt) == plain)
+    meant = ("", _prompt(config))
+    # Of several targets, too, the one that was asked for last.
+    plain = {one.case: one for one in evaluated if (one.intervention, one.prompt) == meant}
+    cases = tuple(plain[case] for case in dict.fromkeys(record.case for record in records) if case in plain)
     cut = [name for name, is_cut in (("metrics.jsonl", metrics_cut), ("eval.jsonl", eval_cut)) if is_cut]
     notes += [f"the last line of {name} is cut off and was left out" for name in cut]
     meta = read_optional_object(path / "meta.json")
@@ -114,8 +120,9 @@ def _summary(path: Path, need_evaluation: bool) -> RunSummary:
         config=config,
         metrics=tuple(metrics),
         cases=cases,
-        altered=tuple(case for case in evaluated if case not in cases),
-        metric=_metric(meta, records),
+        altered=tuple(one for one in evaluated if plain.get(one.case) is not one),
+        score=_score(meta, records),
+        tags=tuple(map(str, meta.get("tags") or ())),
         axis=str(meta.get("axis") or "") or _infer_axis(cases),
         axis_unit=str(meta.get("axis_unit") or ""),
         train_length=_number(meta.get("train_length")),
@@ -198,15 +205,16 @@ def _last_evaluations(
     for record in records:
         # Older files have no mark; there, evaluations of one checkpoint cannot be told apart.
         key = (record.case, record.evaluation, record.checkpoint, record.step)
-        how = (record.intervention, record.prompt)
+        how = (record.intervention, record.prompt, record.target_return)
         groups.setdefault((key, how), []).append(record)
+        newest.pop((record.case, how), None)  # so that what was written last stands last
         newest[record.case, how] = key
     results, repeated = [], 0
     for (case, how), key in newest.items():
         kept = _newest_of_each_seed(groups[key, how])
         repeated += len(groups[key, how]) - len(kept)
         found = CaseResult(case=case, checkpoint=key[2], step=key[3], records=kept, cost=_cost(key, costs))
-        results.append(replace(found, intervention=how[0], prompt=how[1]))
+        results.append(replace(found, intervention=how[0], prompt=how[1], target_return=how[2]))
     note = f"{repeated} episodes that a later evaluation repeated with the same seed were left out"
     return tuple(results), [note] if repeated else []
 
@@ -239,10 +247,13 @@ def _logged(metrics: Sequence[Mapping[str, Any]], key: str) -> list[float]:
     return [number for line in metrics if (number := _number(line.get(key))) is not None]
 
 
-def _metric(meta: Mapping[str, Any], records: Sequence[EpisodeRecord]) -> str:
-    wants_return = str(meta.get("metric", "success_rate")).startswith("return")
-    has_success = all(record.success is not None for record in records)
-    return "return_mean" if wants_return or not has_success else "success_rate"
+def _score(meta: Mapping[str, Any], records: Sequence[EpisodeRecord]) -> Score:
+    """As the run says; older ones name a metric, and success counts where every episode has it."""
+    try:
+        found = Score.read(meta["score"])
+    except (KeyError, TypeError, ValueError, ConfigError):
+        found = Score(kind="return" if str(meta.get("metric", "")).startswith("return") else "success")
+    return Score() if found.is_rate and any(record.success is None for record in records) else found
 
 
 def _infer_axis(cases: Sequence[CaseResult]) -> str | None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rate.evaluation.statistics import Interval, mean_sem, wilson_interval
+from rate.evaluation.statistics import Interval, estimate, mean_sem
 from rate.reports.grouping import Label, by_configuration, unequal_settings
 from rate.reports.runs import CaseResult, RunSummary
+from rate.score import Score
 from rate.types import EpisodeRecord
 
 
@@ -54,7 +55,7 @@ class Experiment:
     """All models of one environment."""
 
     env: str
-    metric: str
+    score: Score
     axis: str | None
     axis_unit: str
     cases: Mapping[str, float | None]
@@ -116,12 +117,15 @@ def experiments(runs: Sequence[RunSummary]) -> list[Experiment]:
     return [_experiment(env, [run for run in runs if run.env == env]) for env in _ordered(run.env for run in runs)]
 
 
-def estimate(records: Iterable[EpisodeRecord], metric: str) -> Interval:
-    """The success rate with its Wilson 95 % interval, or the mean return with one standard error."""
-    records = list(records)
-    if metric == "success_rate":
-        return wilson_interval(sum(bool(record.success) for record in records), len(records))
-    return mean_sem([record.episode_return for record in records])
+def judge(records: Iterable[EpisodeRecord], score: Score) -> Interval:
+    """The mean score of episodes and its bounds."""
+    return estimate(score.values(records), rate=score.is_rate)
+
+
+def common_score(runs: Sequence[RunSummary]) -> Score:
+    """The score of all runs; where they are judged by different ones, the return; without runs, success."""
+    scores = [run.score for run in runs] or [Score(kind="success")]
+    return scores[0] if all(score == scores[0] for score in scores) else Score()
 
 
 def pooling_notes(experiment: Experiment) -> list[str]:
@@ -137,16 +141,16 @@ def pooling_notes(experiment: Experiment) -> list[str]:
 
 def _experiment(env: str, runs: Sequence[RunSummary]) -> Experiment:
     evaluated = [run for run in runs if run.cases]
-    metric = "success_rate" if all(run.metric == "success_rate" for run in evaluated) else "return_mean"
+    score = common_score(evaluated)
     axis = next((run.axis for run in evaluated if run.axis), None)
     groups = by_configuration(runs)
     return Experiment(
         env=env,
-        metric=metric,
+        score=score,
         axis=axis,
         axis_unit=next((run.axis_unit for run in runs if run.axis_unit), ""),
         cases=_ordered_cases(evaluated, axis),
-        models=tuple(_model_scores(label, group, metric) for label, group in groups.items()),
+        models=tuple(_model_scores(label, group, score) for label, group in groups.items()),
     )
 
 
@@ -162,25 +166,25 @@ def _named(model: ModelScores, name: str) -> ModelScores:
     return replace(model, model=name, runs=tuple(replace(run, model=name) for run in model.runs))
 
 
-def _model_scores(label: Label, runs: Sequence[RunSummary], metric: str) -> ModelScores:
+def _model_scores(label: Label, runs: Sequence[RunSummary], score: Score) -> ModelScores:
     by_case: dict[str, dict[str, CaseResult]] = {}
     for run in runs:
         for case in run.cases:
             by_case.setdefault(case.case, {})[run.name] = case
-    scores = {name: _case_score(results, metric) for name, results in by_case.items()}
+    scores = {name: _case_score(results, score) for name, results in by_case.items()}
     scored = ModelScores(
         model=str(label), family=label.family, train_length=label.train_length, runs=tuple(runs), scores=scores
     )
     return _named(scored, str(label))
 
 
-def _case_score(results: Mapping[str, CaseResult], metric: str) -> CaseScore:
+def _case_score(results: Mapping[str, CaseResult], score: Score) -> CaseScore:
     records = [record for result in results.values() for record in result.records]
-    by_run = {name: estimate(result.records, metric).value for name, result in results.items()}
+    by_run = {name: judge(result.records, score).value for name, result in results.items()}
     return CaseScore(
         episodes=len(records),
         by_run=by_run,
-        pooled=estimate(records, metric),
+        pooled=judge(records, score),
         over_runs=mean_sem(list(by_run.values())) if len(by_run) > 1 else None,
     )
 

@@ -13,7 +13,8 @@ from typing import TypedDict
 
 from rate.evaluation.statistics import Interval
 from rate.reports.runs import Cost, RunSummary
-from rate.reports.scores import CaseScore, Experiment, ModelScores, estimate
+from rate.reports.scores import CaseScore, Experiment, ModelScores, judge
+from rate.score import Score
 
 NOT_EVALUATED = "not evaluated"
 COST_HEADER = (
@@ -75,9 +76,9 @@ def score_table(experiment: Experiment) -> Table:
     cases = tuple(experiment.cases)
     header = ("Model", "Runs", "Episodes per case", *(cases or ("Result",)))
     return Table(
-        caption=f"{experiment.title}: {_metric_caption(experiment.metric)}",
+        caption=f"{experiment.title}: {experiment.score.caption}",
         header=header,
-        rows=tuple(_score_row(model, cases, experiment.metric) for model in experiment.models),
+        rows=tuple(_score_row(model, cases, experiment.score) for model in experiment.models),
     )
 
 
@@ -88,23 +89,23 @@ def cost_table(experiment: Experiment) -> Table | None:
     return Table(caption=caption, header=COST_HEADER, rows=rows) if rows else None
 
 
-def format_interval(interval: Interval, metric: str) -> str:
-    """`1.00 [0.96, 1.00]` for a rate, `4.20 ± 0.31` for a return."""
+def format_interval(interval: Interval, *, bounds: bool) -> str:
+    """`1.00 [0.96, 1.00]` with the bounds written out, else `4.20 ± 0.31`."""
     value = format_number(interval.value)
     if math.isnan(interval.low):
         return value
-    if metric == "success_rate":
+    if bounds:
         return f"{value} [{format_number(interval.low)}, {format_number(interval.high)}]"
     return f"{value} ± {format_number(interval.high - interval.value)}"
 
 
-def format_score(score: CaseScore, metric: str) -> str:
+def format_score(found: CaseScore, score: Score) -> str:
     """`0.50 [0.40, 0.60] (2 runs: 0.50 ± 0.10, min 0.40)`; one run has no brackets at the end."""
-    pooled = format_interval(score.pooled, metric)
-    if score.over_runs is None:
+    pooled = format_interval(found.pooled, bounds=score.is_rate)
+    if found.over_runs is None:
         return pooled
-    spread, least = format_interval(score.over_runs, "return_mean"), format_number(min(score.by_run.values()))
-    return f"{pooled} ({len(score.by_run)} runs: {spread}, min {least})"
+    spread, least = format_interval(found.over_runs, bounds=False), format_number(min(found.by_run.values()))
+    return f"{pooled} ({len(found.by_run)} runs: {spread}, min {least})"
 
 
 def format_number(value: float) -> str:
@@ -116,7 +117,7 @@ def format_number(value: float) -> str:
 def _run_rows(run: RunSummary) -> list[Row]:
     rows = []
     for case in (*run.cases, *run.altered):
-        interval = estimate(case.records, run.metric)
+        interval = judge(case.records, run.score)
         row = Row(
             run=run.name,
             model=run.model,
@@ -125,7 +126,7 @@ def _run_rows(run: RunSummary) -> list[Row]:
             intervention=case.intervention,
             prompt=case.prompt,
             episodes=len(case.records),
-            metric=run.metric,
+            metric=run.score.name,
             value=interval.value,
             low=or_none(interval.low),
             high=or_none(interval.high),
@@ -134,11 +135,11 @@ def _run_rows(run: RunSummary) -> list[Row]:
     return rows
 
 
-def _score_row(model: ModelScores, cases: Sequence[str], metric: str) -> tuple[str, ...]:
+def _score_row(model: ModelScores, cases: Sequence[str], score: Score) -> tuple[str, ...]:
     runs = str(len(model.runs))
     if 0 < model.evaluated < len(model.runs):
         runs = f"{len(model.runs)} ({model.evaluated} evaluated)"
-    cells = [format_score(model.scores[case], metric) if case in model.scores else NOT_EVALUATED for case in cases]
+    cells = [format_score(model.scores[case], score) if case in model.scores else NOT_EVALUATED for case in cases]
     return (model.model, runs, _episode_range(model), *(cells or [NOT_EVALUATED]))
 
 
@@ -183,12 +184,6 @@ def format_seconds(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
     return f"{minutes // 60} h {minutes % 60:02d} min"
-
-
-def _metric_caption(metric: str) -> str:
-    if metric == "success_rate":
-        return "success rate with Wilson 95 % interval over all episodes"
-    return "mean return ± standard error over all episodes"
 
 
 def escape_markdown(text: str) -> str:

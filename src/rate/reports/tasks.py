@@ -17,6 +17,7 @@ from rate.evaluation.statistics import Floats, Interval, bootstrap_tasks, iqm, m
 from rate.reports.runs import RunSummary
 from rate.reports.scores import Experiment, ModelScores
 from rate.reports.tables import NOT_EVALUATED, Table, cost_table, format_interval, format_number, or_none
+from rate.score import Score
 
 LEAST = 0.1
 """A share of a smaller return of the data would be a ratio to almost nothing."""
@@ -154,7 +155,7 @@ def _merged(experiments: Sequence[Experiment]) -> Experiment:
         for name, runs in models.items()
     )
     name = f"{len(experiments)} tasks"
-    return Experiment(env=name, metric="return_mean", axis=None, axis_unit="", cases={}, models=merged)
+    return Experiment(env=name, score=Score(), axis=None, axis_unit="", cases={}, models=merged)
 
 
 # ------------------------------------------------------------------------------------------------- statistics
@@ -204,10 +205,10 @@ def _overall_row(item: Overall) -> tuple[str, ...]:
     tasks = str(item.tasks) if item.tasks == item.of_tasks else f"{item.tasks} of {item.of_tasks}"
     least, most = item.runs
     runs = str(least) if least == most else f"{least} to {most}"
-    numbers = [format_interval(value, "success_rate") for value in (item.mean, item.iqm, item.total)]
+    numbers = [format_interval(value, bounds=True) for value in (item.mean, item.iqm, item.total)]
     share = "not known"
     if item.share is not None:
-        share = format_interval(item.share, "success_rate")
+        share = format_interval(item.share, bounds=True)
         share += "" if item.share_tasks == item.tasks else f" ({_count(item.share_tasks)})"
     return (item.model, tasks, runs, *numbers, share)
 
@@ -224,7 +225,7 @@ def _by_task(tasks: Tasks) -> Table:
 def _task_row(task: Task, models: Sequence[str], with_data: bool) -> tuple[str, ...]:
     data = [] if not with_data else ["not known" if task.data_return is None else format_number(task.data_return)]
     cells = [
-        format_interval(mean_sem(task.returns[model]), "return_mean") if model in task.returns else NOT_EVALUATED
+        format_interval(mean_sem(task.returns[model]), bounds=False) if model in task.returns else NOT_EVALUATED
         for model in models
     ]
     return (task.name, *data, *cells)

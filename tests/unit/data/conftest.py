@@ -138,7 +138,6 @@ def toy_spec() -> EnvSpec:
         expert=expert,
         expert_defaults={"length": 3, "width": 4, "missing": 0},
         case=lambda: EvalCase(name="toy", target_return=1.0, max_steps=3),
-        success=None,
     )
 
 

@@ -14,6 +14,7 @@ import pytest
 from rate.envs import ENVS
 from rate.envs.own import UNLIMITED, episode_limit, find_env
 from rate.errors import ConfigError, UnknownNameError
+from rate.score import Score
 
 SOURCE = """
 import gymnasium as gym
@@ -106,7 +107,7 @@ def test_a_registered_name_comes_first() -> None:
 @pytest.mark.parametrize("attribute", ["Walk", "Inner.make"])
 def test_a_factory_makes_an_environment_that_can_be_batched(attribute: str, module: str) -> None:
     spec = find_env(f"{module}:{attribute}")
-    assert spec.name == f"{module}:{attribute}" and spec.expert is None and spec.success is None
+    assert spec.name == f"{module}:{attribute}" and spec.expert is None and spec.score == Score()
     batch = spec.make_batch()
     batch.reset(np.array([0, 1]))
     assert batch.step(np.array([1, 0])).observation.tolist() == [1, 0]

@@ -129,8 +129,7 @@ def test_gymnasium_id_and_spec() -> None:
     spec = ENVS.get("tmaze")
     case = spec.case(length=9)
     assert (case.name, case.max_steps, case.target_return, case.tags) == ("length=9", 9, 1.0, {"length": "9"})
-    assert spec.success is not None
-    assert [spec.success(value) for value in (0.0, 1.0)] == [False, True]
+    assert [spec.score.succeeded(value) for value in (0.0, 1.0)] == [False, True]
     assert spaces_of(spec, length=9).observation == env.observation_space == TMazeBatch(9).spaces.observation
 
 

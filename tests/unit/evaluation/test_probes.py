@@ -63,7 +63,6 @@ WALK = EnvSpec(
     expert=lambda request: iter(()),
     expert_defaults={},
     case=lambda: CASE,
-    success=None,
 )
 
 

@@ -13,6 +13,7 @@ import torch
 from rate.envs import ENVS
 from rate.envs.batch import SerialBatch
 from rate.envs.spec import EnvSpec, EvalCase
+from rate.envs.tmaze import clue_of
 from rate.errors import ConfigError, RateError
 from rate.evaluation.evaluator import EvalConfig, Evaluator, cases_of
 from rate.evaluation.rollout import Episodes, rollout
@@ -58,7 +59,6 @@ COUNTDOWN = EnvSpec(
     expert=lambda request: iter(()),
     expert_defaults={},
     case=lambda: EvalCase(name="countdown", target_return=2.0, max_steps=40),
-    success=None,
 )
 
 
@@ -152,7 +152,8 @@ def test_records_say_what_was_run() -> None:
     assert [record.seed for record in records] == episode_seeds(Purpose.REPORT, 4, 13).tolist()
     for record in records:
         assert (record.case, record.checkpoint, record.step) == ("length=12", "last", 7)
-        assert record.tags == {"length": "12"} and record.target_return == 1.0
+        assert record.tags == {"length": "12", "clue": str(clue_of(np.array([record.seed]))[0])}
+        assert record.target_return == 1.0
         assert record.success is (record.episode_return > 0.5)
         assert 1 <= record.length <= 12
 
@@ -208,3 +209,8 @@ def test_cases_that_are_none(text: str) -> None:
 def test_nothing_is_run_zero_times(field: str) -> None:
     with pytest.raises(ConfigError, match=f"eval.{field} is 0"):
         replace(EvalConfig(), **{field: 0})
+
+
+def test_a_tag_must_be_a_fact_of_the_batch() -> None:
+    with pytest.raises(ConfigError, match="the tag 'colour', which its batch does not give"):
+        judged(replace(COUNTDOWN, tags=("colour",)), COUNTDOWN.case())

@@ -24,7 +24,7 @@ def test_reads_what_was_written(make_run: Any) -> None:
             "a", seed=7, records=make_run.episodes("length-90", 3, 4), costs=[make_run.cost("length-90")], meta=meta
         )
     )
-    assert (run.name, run.model, run.env, run.seed, run.metric) == ("a", "rate", "tmaze", 7, "success_rate")
+    assert (run.name, run.model, run.env, run.seed, run.score.name) == ("a", "rate", "tmaze", 7, "success_rate")
     assert (run.axis, run.axis_unit, run.train_length, run.command) == ("length", "environment steps", 30, "")
     (case,) = run.cases
     assert (case.case, case.tag("length"), len(case.records)) == ("length-90", 90, 4)
@@ -136,9 +136,9 @@ def test_refuses_records_that_are_none(make_run: Any, change: dict[str, Any]) ->
 
 def test_metric_follows_meta_and_records(make_run: Any) -> None:
     records = make_run.episodes("length-9", 2, 4)
-    assert read_run(make_run("a", records=records)).metric == "success_rate"
-    assert read_run(make_run("b", records=records, meta={"metric": "return"})).metric == "return_mean"
-    assert read_run(make_run("c", records=[make_run.episode("length-9", 0, success=None)])).metric == "return_mean"
+    assert read_run(make_run("a", records=records)).score.name == "success_rate"
+    assert read_run(make_run("b", records=records, meta={"metric": "return"})).score.name == "return_mean"
+    assert read_run(make_run("c", records=[make_run.episode("length-9", 0, success=None)])).score.name == "return_mean"
 
 
 def test_axis_is_inferred_only_where_it_is_clear(make_run: Any) -> None:

@@ -242,16 +242,16 @@ def test_markdown_cells_cannot_break_the_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("interval", "metric", "text"),
+    ("interval", "bounds", "text"),
     [
-        (Interval(1.0, 0.963, 1.0), "success_rate", "1.00 [0.96, 1.00]"),
-        (Interval(4.2, 3.9, 4.5), "return_mean", "4.20 ± 0.30"),
-        (Interval(-0.001, -0.101, 0.099), "return_mean", "0.00 ± 0.10"),
-        (Interval(-1234.5, -1246.8, -1222.2), "return_mean", "-1234.5 ± 12.30"),
+        (Interval(1.0, 0.963, 1.0), True, "1.00 [0.96, 1.00]"),
+        (Interval(4.2, 3.9, 4.5), False, "4.20 ± 0.30"),
+        (Interval(-0.001, -0.101, 0.099), False, "0.00 ± 0.10"),
+        (Interval(-1234.5, -1246.8, -1222.2), False, "-1234.5 ± 12.30"),
     ],
 )
-def test_cells(interval: Interval, metric: str, text: str) -> None:
-    assert format_interval(interval, metric) == text
+def test_cells(interval: Interval, bounds: bool, text: str) -> None:
+    assert format_interval(interval, bounds=bounds) == text
 
 
 @pytest.mark.parametrize(

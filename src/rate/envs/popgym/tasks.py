@@ -261,7 +261,6 @@ def register(family: Family, level: str) -> None:
         expert_defaults=EXPERT_DEFAULTS,
         player=partial(player, family, level),
         case=partial(case, family, level),
-        success=None,
     )
     ENVS.add(name, spec)
 
