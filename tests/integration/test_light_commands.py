@@ -31,3 +31,13 @@ def test_torch_is_not_imported(words: list[str]) -> None:
 
 def test_a_third_of_the_time_of_torch() -> None:
     assert cpu_seconds("-m", "rate", "list") < cpu_seconds("-c", "import torch") / 3
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    """As `rate list recipes | head -1`: the pipe is closed before anything is written."""
+    command = [sys.executable, "-c", "from rate.cli.main import entry; entry()", "list", "recipes"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (0, b"")

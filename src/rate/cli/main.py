@@ -129,6 +129,8 @@ def main(args: Sequence[str] | None = None) -> int:
         return _fail(f"{error}; to allow it: rate {again}")
     except RateError as error:
         return _fail(error)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         return _fail(f"{error.filename or 'file'}: {error.strerror or error}")
     except MemoryError as error:
@@ -169,6 +171,9 @@ def _load_installed() -> None:
 
 def entry() -> None:
     """The console script."""
-    code = main()
-    sys.stdout.flush()
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # `rate list | head` has read enough
+        os._exit(0)
     os._exit(code) if code == 130 else sys.exit(code)
