@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.table import Table
@@ -14,12 +14,17 @@ from rate.cli.console import OUT, bar
 from rate.cli.parse import set_threads
 from rate.envs.own import find_env
 from rate.errors import ConfigError
+from rate.evaluation.agreement import Agreement, agreement, can_be_asked
 from rate.evaluation.evaluator import OnStep
 from rate.evaluation.probes import Preservation, check_has_memory, probe_memory
 from rate.experiment import Run
 from rate.files import check_own
 from rate.reports.preservation import PreservationCurves, write_preservation
+from rate.seeding import Purpose, episode_seeds
 from rate.serial import to_dict
+
+ASKED = 5
+"""Episodes in which the expert is asked, one after the other."""
 
 
 def probe(
@@ -62,13 +67,17 @@ def probe(
         found = _measure(loaded, set, episodes, intervene, progress.on_env_step)
     case = f"{found.case}, {found.intervention}" if found.intervention else found.case
     title = f"{loaded.config.env.name}, {case}: {loaded.config.model.name}, {found.episodes} episodes"
-    facts = {"run": str(run), "checkpoint": loaded.checkpoint, "step": loaded.step, **found.summary()}
+    agreed = _agreement(loaded, set, intervene)
+    facts: dict[str, Any] = {"run": str(run), "checkpoint": loaded.checkpoint, "step": loaded.step, "agreement": agreed}
+    facts |= found.summary()
     facts = to_dict(facts)  # memory that has grown past all bounds is not a number, which JSON cannot say
     write_preservation(where, facts, _curves(found), title)
     if json:
         return print_json(facts)
     OUT.print(_table(found))
     OUT.print(_retention(found))
+    if agreed is not None:
+        OUT.print(f"as the expert: {agreed.forced:.1%} of the steps where it acts, {agreed.own:.1%} where it does not")
     OUT.print(f"{where / 'probe.json'}, {where / 'preservation.png'}", markup=False)
 
 
@@ -115,4 +124,16 @@ def _table(found: Preservation) -> Table:
 def _retention(found: Preservation) -> str:
     late = found.summary()["retention"]
     measured = f"relative change {late['change']:.3g}, cosine {late['cosine']:.4f}, episodes apart {late['apart']:.3g}"
-    return f"from update {late['from_update']} on: {measured}"
+    rows = f"{late['rank']:.1f} of {found.memory_tokens} rows unlike, {late['holding']:.1f} hold what differs"
+    return f"from update {late['from_update']} on: {measured}; {rows} between episodes, in {late['room']:.1f} ways"
+
+
+def _agreement(run: Run, text: str, intervene: tuple[str, ...]) -> Agreement | None:
+    """None where the expert cannot be asked, or the policy is changed while it acts."""
+    spec, config = find_env(run.config.env.name), run.config.eval
+    case = max(run.cases(text), key=lambda one: one.max_steps)
+    target = config.target_return if config.target_return is not None else case.target_return
+    if intervene or target is None or not can_be_asked(spec, run.policy):
+        return None
+    seeds = episode_seeds(Purpose.REPORT, config.seed, ASKED).tolist()
+    return agreement(run.policy, spec, case, seeds, target_return=target, return_scale=run.config.data.return_scale)

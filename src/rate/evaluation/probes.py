@@ -20,6 +20,7 @@ from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import ConfigError
 from rate.evaluation.evaluator import EvalConfig, Evaluator, OnStep
 from rate.evaluation.rollout import LockStep
+from rate.evaluation.room import holding, rank, room
 from rate.evaluation.statistics import Floats, Interval
 from rate.models.interventions import Intervention, Moment
 from rate.models.policy import SequencePolicy
@@ -47,6 +48,12 @@ class MemoryUpdate:
     """The same for the row that turned most, in any episode."""
     apart: Interval
     """How far M_{n+1} is from the mean of the episodes in its batch, over its norm; 0: all alike, nothing is kept."""
+    rank: Interval
+    """Rows of M_{n+1} that are unlike each other, an effective number; 1: all point the same way."""
+    holding: float
+    """Rows that hold what differs between the episodes of a batch, an effective number."""
+    room: float
+    """Independent directions in which these episodes differ, an effective number; at most their number less one."""
     alignment: Interval | None
     """alpha, as far as the theorem's condition holds; it may be negative. None: the valve mixes no rows."""
     bound: Interval | None
@@ -81,6 +88,9 @@ class Preservation:
             "change": math.fsum(update.change.value for update in late) / len(late),
             "cosine": math.fsum(update.cosine.value for update in late) / len(late),
             "apart": math.fsum(update.apart.value for update in late) / len(late),
+            "rank": math.fsum(update.rank.value for update in late) / len(late),
+            "holding": math.fsum(update.holding for update in late) / len(late),
+            "room": math.fsum(update.room for update in late) / len(late),
         }
         return {**asdict(self), "retention": retention}
 
@@ -161,6 +171,9 @@ def measure(incoming: Tensor, kept: Tensor, candidates: Tensor | None) -> Measur
         "cosine": cosine.mean(1),
         "cosine_min": cosine.amin(1),
         "apart": frobenius(kept - kept.mean(0)) / frobenius(kept),
+        "rank": rank(kept),
+        "holding": holding(kept).expand(len(kept)),
+        "room": room(kept).expand(len(kept)),
     }
     if candidates is not None:
         aligned = before @ F.normalize(candidates.double(), dim=-1).transpose(1, 2)  # (B, M, candidates)
@@ -185,6 +198,9 @@ def summarise(number: int, parts: Sequence[Measures], memory_tokens: int) -> Mem
         cosine=spread(all_of["cosine"]),
         cosine_min=float(all_of["cosine_min"].min()),
         apart=spread(all_of["apart"]),
+        rank=spread(all_of["rank"]),
+        holding=float(all_of["holding"].mean()),
+        room=float(all_of["room"].mean()),
         alignment=None if alpha is None else spread(alpha),
         bound=None if bound is None else spread(bound),
         aligned=None if alpha is None else float((alpha > 0).mean()),

@@ -182,6 +182,9 @@ def test_retention_is_the_mean_over_the_second_half() -> None:
             "from_update": 2,
             "change": (late[0].change.value + late[1].change.value) / 2,
             "cosine": (late[0].cosine.value + late[1].cosine.value) / 2,
+            "rank": (late[0].rank.value + late[1].rank.value) / 2,
+            "holding": (late[0].holding + late[1].holding) / 2,
+            "room": (late[0].room + late[1].room) / 2,
             "apart": (late[0].apart.value + late[1].apart.value) / 2,
         }
     )
