@@ -12,11 +12,8 @@ import gymnasium as gym
 import numpy as np
 
 from rate.envs.batch import stack_trees
-from rate.envs.spec import Player
+from rate.envs.spec import PLAYER_STREAM, Player
 from rate.types import Array, Trajectory, Tree
-
-PLAYER_STREAM = 1
-"""Keeps the numbers that a player draws apart from those of its environment."""
 
 
 def demonstrate(

@@ -21,6 +21,9 @@ from rate.types import Array, Spaces, Trajectory, Tree
 Player: TypeAlias = Callable[[Tree, Any], Any]
 """Who plays one episode: (observation, the action before it or None) -> action."""
 
+PLAYER_STREAM = 1
+"""Keeps the numbers that a player draws, from default_rng([seed, PLAYER_STREAM]), apart from those of its environment."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class BatchStep:

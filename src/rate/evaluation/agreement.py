@@ -12,8 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rate.envs.demonstrate import PLAYER_STREAM
-from rate.envs.spec import EnvSpec, EvalCase, Player
+from rate.envs.spec import PLAYER_STREAM, EnvSpec, EvalCase, Player
 from rate.errors import ConfigError
 from rate.evaluation.rollout import acting
 from rate.models.actor import Actor
