@@ -19,9 +19,8 @@ from rate.cli.console import OUT, note
 from rate.config import check_seed
 from rate.data.spaces import same_space
 from rate.data.windows import parse_options
-from rate.envs.demonstrate import PLAYER_STREAM
 from rate.envs.own import find_env
-from rate.envs.spec import EnvSpec, EvalCase, Player
+from rate.envs.spec import PLAYER_STREAM, EnvSpec, EvalCase, Player
 from rate.errors import ConfigError
 from rate.evaluation.episode import Begin, Frame, by_chance, describe, make_to_watch
 from rate.evaluation.episode import play as play_episode

@@ -22,7 +22,7 @@ Player: TypeAlias = Callable[[Tree, Any], Any]
 """Who plays one episode: (observation, the action before it or None) -> action."""
 
 PLAYER_STREAM = 1
-"""Keeps the numbers that a player draws, from default_rng([seed, PLAYER_STREAM]), apart from those of its environment."""
+"""A player draws from default_rng([seed, PLAYER_STREAM]), apart from the numbers of its environment."""
 
 
 @dataclass(frozen=True, kw_only=True)
