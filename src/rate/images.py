@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SMALLEST_SIDE = 5
 """Fewer pixels than this along a side are a table, not an image."""
@@ -27,8 +29,7 @@ class ImageLayout:
     """Axes that count channels or frames; all of them become channels."""
     sides: tuple[int, int]
     """Axes of height and width."""
-    low: float
-    high: float
+    bounds: tuple[float, float]
     """The values that stand for 0 and 1."""
 
     @property
@@ -40,16 +41,16 @@ class ImageLayout:
         """Height and width."""
         return self.shape[self.sides[0]], self.shape[self.sides[1]]
 
+    @property
+    def channels_shape(self) -> tuple[int, ...]:
+        """The shape of one number per channel, as it is laid beside an image."""
+        return tuple(1 if axis in self.sides else length for axis, length in enumerate(self.shape))
+
     def planes(self, x: Tensor) -> Tensor:
         """(..., *shape) -> (N, channels, height, width), a view where that is possible; values as they are."""
         flat = x.reshape(-1, *self.shape)
         ordered = flat.permute(0, *(1 + axis for axis in (*self.depth, *self.sides)))
         return ordered.reshape(len(flat), self.channels, *self.size)
-
-    def unit(self, pixels: Tensor) -> Tensor:
-        """Floating-point pixels scaled to 0..1."""
-        shifted = pixels - self.low if self.low else pixels
-        return shifted / (self.high - self.low) if self.high - self.low != 1 else shifted
 
 
 def image_layout(space: gym.Space[Any]) -> ImageLayout | None:
@@ -66,8 +67,7 @@ def image_layout(space: gym.Space[Any]) -> ImageLayout | None:
     sides = tuple(axis for axis in range(len(space.shape)) if axis not in depth)
     if min(space.shape[axis] for axis in sides) < SMALLEST_SIDE:
         return None
-    low, high = _bounds(space)
-    return ImageLayout(shape=space.shape, depth=depth, sides=(sides[0], sides[1]), low=low, high=high)
+    return ImageLayout(shape=space.shape, depth=depth, sides=(sides[0], sides[1]), bounds=_bounds(space))
 
 
 def _depth(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import pytest
 from rate.cli.train import read_arguments
 from rate.config import RunConfig, config_from_json, config_to_json, differences, edit
 from rate.errors import CheckpointError, ConfigError, RateError, UnknownNameError
-from rate.nn.encoders import EARLIER, EncoderConfig
+from rate.nn.encoders import EARLIER
 from rate.recipes import RECIPES, recipe
 
 
@@ -202,7 +202,7 @@ def test_published_configurations_are_those_of_before() -> None:
 
 def test_the_encoder_is_edited_like_any_part(config: RunConfig) -> None:
     changed = edit(config, {"model.encoder": {"name": "image-deep", "channels": [16, 32]}})
-    assert changed.model.encoder == EncoderConfig(name="image-deep", channels=(16, 32), scale="sum")
+    assert changed.model.encoder == replace(EARLIER, name="image-deep", channels=(16, 32))
     assert config_from_json(json.loads(json.dumps(config_to_json(changed))), "here") == changed
     words = ["tmaze/rate", "--model.encoder.channels", "16", "32", "--model.encoder.name", "image-deep"]
     assert read_arguments(words).config == changed

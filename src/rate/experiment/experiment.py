@@ -16,7 +16,7 @@ import torch
 from rate.config import RunConfig, config_from_json, config_to_json, differences, edit
 from rate.data.collect import OnEpisode
 from rate.data.store import TrajectoryStore
-from rate.data.windows import Windows, check_oracle
+from rate.data.windows import Windows, check_oracle, split_episodes
 from rate.envs.own import find_env
 from rate.envs.spec import spaces_of
 from rate.errors import CheckpointError, ConfigError
@@ -24,6 +24,7 @@ from rate.experiment.data import check_same_data, cut_windows, never_seen, prepa
 from rate.experiment.judging import Budget, periodic, too_dear
 from rate.experiment.run import Run
 from rate.experiment.start import read_start, start_facts, take_weights
+from rate.experiment.units import fit_units
 from rate.models import SequencePolicy, unroll
 from rate.models.rebuild import build_policy
 from rate.objectives.objective import Objective, Unroll
@@ -72,7 +73,7 @@ def train_run(
     if on_note is not None and config.data.path and config.env.name and shares_seeds(store, config.eval):
         on_note("the data holds seeds that evaluation uses; set --eval.seed to another value")
     seed_everything(config.seed)
-    policy, objective = _learner(config, store.spaces)
+    policy, objective = _learner(config, store.spaces, partial(fit, config, store))
     fresh = not (RunDir(out).checkpoints / "last").exists()
     start = read_start(config.train.start_from if fresh else "")
     take_weights(policy, start, config)
@@ -184,13 +185,25 @@ def with_oracle(config: RunConfig, spaces: Spaces) -> Spaces:
     return replace(spaces, oracle=facts[oracle])
 
 
-def _learner(config: RunConfig, spaces: Spaces) -> tuple[SequencePolicy[Any], Objective]:
-    """Policy and objective with fresh weights; ConfigError where they cannot work together."""
+def fit(config: RunConfig, store: TrajectoryStore, policy: SequencePolicy[Any]) -> None:
+    """Give a policy the units of the episodes that it will be trained on."""
+    train_ids, _ = split_episodes(len(store), config.data.validation_fraction, config.data.seed)
+    fit_units(policy, store, train_ids, always=config.model.encoder.normalise == "on")
+
+
+def _learner(
+    config: RunConfig, spaces: Spaces, prepare: Callable[[SequencePolicy[Any]], None] = lambda policy: None
+) -> tuple[SequencePolicy[Any], Objective]:
+    """Policy and objective with fresh weights; ConfigError where they cannot work together.
+
+    `prepare` is called with the policy before the objective copies what it needs of it.
+    """
     policy = build_policy(config.model, with_oracle(config, spaces))
     if config.data.oracle and not policy.told:
         raise ConfigError(f"{config.model.name} is told nothing; leave data.oracle empty, or train oracle-dt")
     if config.train.bptt_segments and policy.segment_len is None:
         raise ConfigError(f"{config.model.name} has no segments; leave train.bptt_segments at None")
+    prepare(policy)
     return policy, config.objective.build(policy, _unroll(config.train))
 
 

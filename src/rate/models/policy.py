@@ -19,6 +19,8 @@ from rate.errors import ConfigError
 from rate.models.config import MODELS, ModelConfig, check_choice, check_heads, check_share, check_sizes
 from rate.nn.heads import build_head
 from rate.nn.kinds import HeadKind
+from rate.nn.tokens import Tokens
+from rate.nn.unit import Unit
 from rate.registry import CONFIG_CLASSES
 from rate.types import Inputs, Output, Segment, Spaces, tree_map
 
@@ -49,6 +51,9 @@ class SequencePolicy(nn.Module, ABC, Generic[S]):
     """K: steps per call of `forward`; None: the whole window is one segment."""
     context: int | None
     """How many of the last steps `step` can see; None: all, through the carried state."""
+    tokens: Tokens
+    action_unit: Unit | None
+    """In which the head predicts, where that is fitted to the data."""
     told: bool = False
     """Whether it is told the privileged fact of its spaces."""
 
@@ -57,6 +62,12 @@ class SequencePolicy(nn.Module, ABC, Generic[S]):
         self.spaces = spaces
         self.head = build_head(spaces.action, head)
         self.readout = nn.Linear(width, self.head.size, bias=False)
+        self.action_unit = None
+
+    def take(self, tokens: Tokens) -> None:
+        """Read these tokens, and predict actions in the units in which they tell them."""
+        self.tokens = tokens
+        self.action_unit = self.head.in_units() if tokens.config.encoder.normalises else None
 
     @abstractmethod
     def initial_state(self, batch: int) -> S:

@@ -26,7 +26,8 @@ class RecurrentPolicy(SequencePolicy[Tree]):
         self, spaces: Spaces, tokens: Tokens, backbone: Backbone, *, separate: bool, head: HeadKind = "imitation"
     ) -> None:
         super().__init__(spaces, backbone.width, head)
-        self.tokens, self.backbone, self.separate = tokens, backbone, separate
+        self.take(tokens)
+        self.backbone, self.separate = backbone, separate
 
     def initial_state(self, batch: int) -> Tree:
         return self.backbone.initial_state(batch)

@@ -111,7 +111,7 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         self.slots = slots
         self.segment_len = slots.steps
         self.memory_noise = memory_noise
-        self.tokens = Tokens(spaces, tokens)
+        self.take(Tokens(spaces, tokens))
         self.transformer = Transformer(transformer, slots.visible())
         # Differs from the paper: independent rows. Tokens that start alike are served alike and stay alike.
         self.memory = nn.Parameter(torch.randn(slots.memory, transformer.width))

@@ -6,7 +6,7 @@ Acting recomputes the window at each step: stored keys and values would carry, t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium as gym
@@ -50,10 +50,11 @@ class WindowPolicy(SequencePolicy[WindowState]):
     ) -> None:
         super().__init__(spaces, tokens.width)
         self.context = context
-        self.tokens = Tokens(spaces, tokens)
+        self.take(Tokens(spaces, tokens))
         self.backbone = backbone(tokens.per_step * context + (0 if oracle is None else 2))
         # Differs from the paper: the fact is encoded as an observation is; there, all components equal the bit.
-        self.oracle = None if oracle is None else build_encoder(oracle, tokens.width)
+        fact = replace(tokens.encoder, name="classic", normalise="off")
+        self.oracle = None if oracle is None else build_encoder(oracle, tokens.width, fact)
         self.told = oracle is not None
 
     def initial_state(self, batch: int) -> WindowState:

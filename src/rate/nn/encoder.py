@@ -12,11 +12,15 @@ import gymnasium as gym
 from torch import Tensor, nn
 
 from rate.nn.encoding import EncoderConfig
+from rate.nn.unit import Unit
 from rate.types import Tree
 
 
 class Encoder(nn.Module, ABC):
     """Built as Encoder(space, width, config); it takes any number of leading axes, those of a segment or of a step."""
+
+    unit: Unit | None
+    """In which units it takes its input, where those can be fitted to the data."""
 
     @staticmethod
     @abstractmethod
@@ -26,6 +30,7 @@ class Encoder(nn.Module, ABC):
     @abstractmethod
     def __init__(self, space: Any, width: int, config: EncoderConfig) -> None:
         super().__init__()
+        self.unit = None
 
     @abstractmethod
     def forward(self, x: Tree) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -15,9 +15,10 @@ from rate.errors import ConfigError
 from rate.images import image_layout
 from rate.nn.encoder import Encoder
 from rate.nn.encoding import EARLIER, ENCODERS, RULES, EncoderConfig
+from rate.nn.unit import CLIP, Unit
 from rate.types import Tree
 
-__all__ = ["EARLIER", "ENCODERS", "Encoder", "EncoderConfig", "build_encoder"]
+__all__ = ["EARLIER", "ENCODERS", "Encoder", "EncoderConfig", "build_encoder", "units"]
 
 NATURE_SIDE = 36
 """Sides below this leave nothing after the paper's three convolutions."""
@@ -28,6 +29,8 @@ MOST_INPUTS = 4096
 class VectorEncoder(Encoder):
     """Box or MultiBinary of any shape, flattened, through one linear map (the paper's encoder for vectors)."""
 
+    unit: Unit
+
     @staticmethod
     def serves(space: gym.Space[Any]) -> bool:
         return isinstance(space, (gym.spaces.Box, gym.spaces.MultiBinary))
@@ -36,12 +39,14 @@ class VectorEncoder(Encoder):
         super().__init__(space, width, config)
         self.axes = len(space.shape)
         bytes_of_pixels = isinstance(space, gym.spaces.Box) and space.dtype == np.uint8
-        self.scale = 255.0 if bytes_of_pixels else 1.0
+        scale = np.full(space.shape, 255.0 if bytes_of_pixels else 1.0)
+        fitted = config.normalises and isinstance(space, gym.spaces.Box)
+        self.unit = Unit(np.zeros(space.shape), scale, fitted=fitted, clip=CLIP)
         self.linear = nn.Linear(math.prod(space.shape), width)
 
     def forward(self, x: Tensor) -> Tensor:
         lead = x.shape[: x.dim() - self.axes]
-        encoded: Tensor = self.linear(x.reshape(*lead, -1).to(self.linear.weight.dtype) / self.scale)
+        encoded: Tensor = self.linear(self.unit(x).reshape(*lead, -1))
         return encoded
 
 
@@ -83,6 +88,15 @@ class TreeEncoder(nn.Module):
     def forward(self, x: Tree) -> Tensor:
         encoded = [part(x[key]) for key, part in zip(self.keys, self.parts, strict=True)]
         return _scaled(torch.stack(encoded).sum(0), self.share)
+
+
+def units(encoder: nn.Module, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Unit]]:
+    """The units that can be fitted, each with the keys that lead to its part of the observation."""
+    if isinstance(encoder, TreeEncoder):
+        for key, part in zip(encoder.keys, encoder.parts, strict=True):
+            yield from units(part, (*path, key))
+    elif isinstance(encoder, Encoder) and encoder.unit is not None and encoder.unit.fitted:
+        yield path, encoder.unit
 
 
 def _scaled(x: Tensor, factor: float) -> Tensor:

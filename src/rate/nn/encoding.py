@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rate.nn.encoder import Encoder
 
 Scale = Literal["like", "sum"]
+Normalise = Literal["auto", "on", "off"]
 RULES = ("auto", "classic")
 """Names that stand for a choice by the space."""
 
@@ -34,6 +35,9 @@ class EncoderConfig:
     scale: Scale = "like"
     """like: sums of parts are divided by the root of their number, and convolutions keep the size of their input, so
     that tokens of returns, observations and actions start alike; sum: neither."""
+    normalise: Normalise = "auto"
+    """Give observations and actions of a Box in units of the training data; auto: where they are far from 1 there, or
+    differ much in size from component to component."""
 
     def __post_init__(self) -> None:
         if self.name not in RULES:
@@ -42,15 +46,22 @@ class EncoderConfig:
             raise ConfigError(f"model.encoder.channels is {self.channels}; each must be at least 1")
         if self.padding < 0:
             raise ConfigError(f"model.encoder.padding is {self.padding}; it must be at least 0")
-        if self.scale not in get_args(Scale):
-            raise ConfigError(f"model.encoder.scale is {self.scale!r}; it must be {' or '.join(get_args(Scale))}")
+        for name, kind in (("scale", Scale), ("normalise", Normalise)):
+            if getattr(self, name) not in get_args(kind):
+                found = f"model.encoder.{name} is {getattr(self, name)!r}"
+                raise ConfigError(f"{found}; it must be {' or '.join(get_args(kind))}")
+
+    @property
+    def normalises(self) -> bool:
+        """Whether there are units to be fitted, whatever the data makes of them."""
+        return self.normalise != "off"
 
     def mean_of(self, parts: int) -> float:
         """What a sum of so many parts is multiplied by."""
         return 1.0 if self.scale == "sum" or parts < 1 else parts**-0.5
 
 
-EARLIER = EncoderConfig(name="classic", scale="sum")
+EARLIER = EncoderConfig(name="classic", scale="sum", normalise="off")
 """What every model had before it named its encoder; configurations that are stored without one mean this."""
 
 

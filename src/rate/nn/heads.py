@@ -18,6 +18,7 @@ from torch import Tensor
 
 from rate.errors import ConfigError
 from rate.nn.kinds import HeadKind
+from rate.nn.unit import Unit
 from rate.types import Array
 
 
@@ -45,6 +46,10 @@ class Head(ABC):
     @abstractmethod
     def to_env(self, action: Tensor) -> Array:
         """A batch of actions as the environment takes them."""
+
+    def in_units(self) -> Unit | None:
+        """Predict in units of the data from now on; None where the head has no use for them."""
+        return None
 
 
 class CategoricalHead(Head):
@@ -121,25 +126,39 @@ class ValueHead(CategoricalHead):
 
 
 class RegressionHead(Head):
-    """Box: the prediction is the action, cut to the bounds when it is acted."""
+    """Box: the prediction is the action, cut to the bounds when it is acted.
+
+    With a unit, prediction and loss are in that unit; a policy that fits one to its data gives it to its head.
+    """
+
+    unit: Unit | None = None
 
     def __init__(self, space: gym.spaces.Box) -> None:
         self.shape, self.size = space.shape, int(np.prod(space.shape))
         self.low, self.high, self.dtype = space.low, space.high, space.dtype
 
+    def in_units(self) -> Unit | None:
+        self.unit = Unit(np.zeros(self.shape), np.ones(self.shape), fitted=True)
+        return self.unit
+
     def _shaped(self, prediction: Tensor) -> Tensor:
         return prediction.reshape(*prediction.shape[:-1], *self.shape)
 
     def loss(self, prediction: Tensor, action: Tensor) -> Tensor:
-        return (prediction - action.reshape(prediction.shape)).square().mean(-1)
+        wanted = action if self.unit is None else self.unit(action)
+        return (prediction - wanted.reshape(prediction.shape)).square().mean(-1)
 
     def accuracy(self, prediction: Tensor, action: Tensor) -> Tensor:
         """1 / (1 + mean absolute error), so that 1 is exact as for the discrete heads."""
-        return 1 / (1 + (prediction - action.reshape(prediction.shape)).abs().mean(-1))
+        return 1 / (1 + (self._action(prediction) - action).reshape(prediction.shape).abs().mean(-1))
+
+    def _action(self, prediction: Tensor) -> Tensor:
+        shaped = self._shaped(prediction)
+        return shaped if self.unit is None else self.unit.inverse(shaped)
 
     def act(self, prediction: Tensor, sample: bool) -> Tensor:
         low, high = (torch.as_tensor(x, device=prediction.device) for x in (self.low, self.high))
-        return torch.clamp(self._shaped(prediction), low, high)
+        return torch.clamp(self._action(prediction), low, high)
 
     def to_env(self, action: Tensor) -> Array:
         values: Array = action.cpu().numpy()
@@ -166,6 +185,9 @@ class GaussianHead(RegressionHead):
                 f"model.head = value needs bounded actions, low < high and both finite; {space} is not so"
             )
         self.components, self.size = self.size, 2 * self.size
+
+    def in_units(self) -> Unit | None:
+        return None  # the bounds are its unit
 
     def _bounds(self, like: Tensor) -> tuple[Tensor, Tensor]:
         """Middle and half of the width of the box, flat."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,11 +19,13 @@ from rate.errors import ConfigError
 from rate.images import image_layout
 from rate.nn.encoder import Encoder
 from rate.nn.encoding import EncoderConfig
+from rate.nn.unit import Unit
 
 
 class ImageEncoder(Encoder):
     """Convolutions, one linear map and tanh; pixels are scaled to 0..1."""
 
+    unit: Unit
     stages: tuple[int, ...] = (16, 32, 32)
     """Channels, unless the configuration names others."""
 
@@ -35,8 +37,11 @@ class ImageEncoder(Encoder):
         super().__init__(space, width, config)
         layout = image_layout(space)
         assert layout is not None, "only images are encoded here"
-        # As they were scaled before spaces were asked for their bounds.
-        self.layout = replace(layout, low=0.0, high=255.0) if config.name == "classic" else layout
+        # Classic: as they were scaled before spaces were asked for their bounds.
+        low, high = (0.0, 255.0) if config.name == "classic" else layout.bounds
+        channels = layout.channels_shape
+        fitted = config.normalises and isinstance(space, gym.spaces.Box)
+        self.layout, self.unit = layout, Unit(np.full(channels, low), np.full(channels, high - low), fitted=fitted)
         self.convolutions = nn.Sequential(*self._network(layout.channels, config), nn.Flatten())
         self.linear = nn.Linear(self._features(), width)
         if config.scale == "like":
@@ -57,7 +62,7 @@ class ImageEncoder(Encoder):
 
     def forward(self, x: Tensor) -> Tensor:
         lead = x.shape[: x.dim() - len(self.layout.shape)]
-        pixels = self.layout.unit(self.layout.planes(x).to(self.linear.weight.dtype))
+        pixels = self.layout.planes(self.unit(x))
         return torch.tanh(self.linear(self.convolutions(pixels))).view(*lead, -1)
 
 

@@ -16,6 +16,7 @@ import torch
 from rate.envs import ENVS
 from rate.errors import RateError
 from rate.models import MODELS, ModelConfig
+from rate.nn.unit import Unit
 from rate.testing import envs, models
 from rate.testing.windows import WINDOW, Policy
 from rate.types import Spaces
@@ -65,10 +66,13 @@ def check_env(name: str, played_in: envs.PlayedIn | None = None) -> None:
 
 
 def build(config: ModelConfig, spaces: Spaces, seed: int = 0) -> Policy:
-    """In eval mode; with biases and norms away from 0 and 1, a row that should not be there cannot hide."""
+    """In eval mode; with biases, norms and units away from 0 and 1, a row that should not be there cannot hide."""
     torch.manual_seed(seed)
     told = replace(spaces, oracle=ORACLE) if getattr(config, "oracle", False) else spaces
     policy = config.build(told).eval()
+    for unit in (module for module in policy.modules() if isinstance(module, Unit) and module.fitted):
+        mean, more = unit.std.numpy() * torch.rand(2, *unit.std.shape).numpy()
+        unit.fit(mean, unit.std.numpy() + more)
     with torch.no_grad():
         for parameter in policy.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter)) if parameter.dim() == 1 else parameter.mul_(1.5)

@@ -104,7 +104,8 @@ def test_categories_out_of_range_are_not_silent() -> None:
 def test_pixels_are_scaled_and_channels_found(kind: type[ImageEncoder]) -> None:
     torch.manual_seed(0)
     shapes = {"first": (6, 36, 44), "last": (36, 44, 6), "frames": (3, 36, 44, 2), "frames-last": (36, 44, 2, 3)}
-    built = {name: kind(gs.Box(0, 255, shape, np.uint8), WIDTH, EncoderConfig()) for name, shape in shapes.items()}
+    plain = EncoderConfig(normalise="off")
+    built = {name: kind(gs.Box(0, 255, shape, np.uint8), WIDTH, plain) for name, shape in shapes.items()}
     first = built["first"]
     image = torch.randint(0, 256, (2, 5, 6, 36, 44), dtype=torch.uint8)
     stack = image.unflatten(2, (3, 2))  # frames, channels, height, width
@@ -114,7 +115,7 @@ def test_pixels_are_scaled_and_channels_found(kind: type[ImageEncoder]) -> None:
     for name, encoder in built.items():
         encoder.load_state_dict(first.state_dict())
         torch.testing.assert_close(encoder(same[name]), expected, rtol=1e-5, atol=1e-5)
-    halves = kind(gs.Box(-1, 1, (6, 36, 44)), WIDTH, EncoderConfig())
+    halves = kind(gs.Box(-1, 1, (6, 36, 44)), WIDTH, plain)
     halves.load_state_dict(first.state_dict())
     torch.testing.assert_close(halves(image / 127.5 - 1), expected, rtol=1e-4, atol=1e-4)
 

@@ -1,0 +1,48 @@
+"""Unit: values in units of the data, (x - mean) / std, and back.
+
+Its numbers are buffers of the policy: `step` and `forward` cannot differ in them, and a checkpoint carries them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rate.types import Array
+
+LARGEST = float(np.finfo(np.float32).max)
+CLIP = 10.0
+"""What lies further out is cut; one broken sensor must not fill the token."""
+
+
+class Unit(nn.Module):
+    """Starts with what the space says, such as bytes / 255; `fit` gives it what the data says."""
+
+    mean: Tensor
+    std: Tensor
+    limit: Tensor
+
+    def __init__(self, mean: Array, std: Array, *, fitted: bool, clip: float = LARGEST) -> None:
+        """`fitted`: it will be, so a checkpoint holds it; else it stays as it is. `clip`: where fitted values end."""
+        super().__init__()
+        self.fitted, self.clip = fitted, clip
+        start = {"mean": mean, "std": std, "limit": np.array(LARGEST)}
+        for name, values in start.items():
+            self.register_buffer(name, torch.as_tensor(values, dtype=torch.float32), persistent=fitted)
+
+    @torch.no_grad()
+    def fit(self, mean: Array, std: Array) -> None:
+        """Take other numbers; where nothing varies, only the mean is taken off."""
+        constant = std <= 1e-6 * np.maximum(1.0, np.abs(mean))
+        self.mean.copy_(torch.as_tensor(mean))
+        self.std.copy_(torch.as_tensor(np.where(constant, 1.0, std)))
+        self.limit.fill_(self.clip)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., *shape), any number type."""
+        values = (x.to(self.mean.dtype) - self.mean) / self.std
+        return torch.clamp(values, -self.limit, self.limit) if self.fitted else values
+
+    def inverse(self, x: Tensor) -> Tensor:
+        return x * self.std + self.mean
