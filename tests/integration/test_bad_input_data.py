@@ -147,6 +147,73 @@ def test_data_that_is_worth_a_note(case: str, place: Path, capsys: pytest.Captur
     assert f"note: {expected}" in said and "nothing would break" in said
 
 
+def real_valued(count: int = 30) -> list[dict[str, Any]]:
+    """Episodes of numbers around 0, one component around 1,000, with a reward at the end of every tenth."""
+    rng = np.random.default_rng(0)
+    made = []
+    for index in range(count):
+        seen = rng.normal((0, 1000), 1, (9, 2)).astype(np.float32)
+        ends = np.arange(8) == 7
+        earned = (ends * (index % 10 == 0) * 5).astype(np.float32)
+        acts = rng.uniform(-1, 1, (8, 1)).astype(np.float32)
+        made.append({"observations": seen, "actions": acts, "rewards": earned, "terminations": ends})
+    return [{**item, "truncations": np.zeros(8, bool)} for item in made]
+
+
+def put_in(name: str, *values: float) -> Callable[[list[dict[str, Any]]], None]:
+    """Values at step 3 of episode 7 and after."""
+
+    def change(columns: list[dict[str, Any]]) -> None:
+        for number, value in enumerate(values):
+            columns[7 + number][name].reshape(len(columns[7][name]), -1)[3, -1] = value
+
+    return change
+
+
+OUTLIERS: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
+    "a reward": (
+        put_in("rewards", 1e30),
+        "rewards of 1 of 30 episodes are far outside of the rest, as 1e+30 at step 3",
+    ),
+    "a smaller reward": (put_in("rewards", 1e5), "rewards of 1 of 30"),
+    "two rewards": (put_in("rewards", -1e30, 1e29), "rewards of 2 of 30"),
+    "a component": (
+        put_in("observations", 1e7),
+        "observations of 1 of 30 episodes are far outside of the rest, as 1e+07",
+    ),
+    "an action": (put_in("actions", -3e6), "actions of 1 of 30 episodes are far outside of the rest, as -3e+06"),
+}
+REAL = {
+    "observation": gym.spaces.Box(-np.inf, np.inf, (2,), np.float32),
+    "action": gym.spaces.Box(-1, 1, (1,), np.float32),
+}
+
+
+@pytest.mark.parametrize("case", OUTLIERS)
+def test_values_that_would_ruin_training(case: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change, expected = OUTLIERS[case]
+    columns = real_valued()
+    change(columns)
+    echo.write_store(place / "log", columns, replace(echo.SPACES, **REAL))
+    assert main(["data", "check", "log"]) == 0
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "far outside" in line]
+    assert line.startswith(f"note: {expected}") and "of episode 7" in line
+
+
+def test_no_value_is_far_in_data_that_is_in_order(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also not the only reward of all, a rare event, or rounding."""
+    columns = real_valued()
+    for item in columns:
+        item["rewards"].fill(0)
+        item["observations"][:, 0] *= 1e-9
+    columns[4]["rewards"][-1] = 1e6
+    columns[5]["observations"][2, 0] = 0.9
+    columns[6]["observations"][2, 1] = 1500
+    echo.write_store(place / "log", columns, replace(echo.SPACES, **REAL))
+    assert main(["data", "check", "log"]) == 0
+    assert "far outside" not in capsys.readouterr().out
+
+
 def test_good_data_needs_no_note(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "check", "log", "--env", ENV]) == 0
     assert capsys.readouterr().out == "nothing would break training on the 30 episodes of log\n"
