@@ -58,6 +58,12 @@ def _train(args: Sequence[str]) -> None:
     train(args)
 
 
+def _suite(args: Sequence[str]) -> int | None:
+    from rate.cli.suite import gather
+
+    return _plain("suite")(gather(args))
+
+
 def _deferred(function: Callable[..., int | None]) -> Callable[..., Callable[[], int | None]]:
     """Parsing and running apart, so that what a command prints is not caught with what the parser says."""
 
@@ -86,7 +92,7 @@ def build() -> Registry[Command]:
     table.add("data", _group(data, "rate data"))
     for name in PLAIN:
         outer, _, inner = name.partition(" ")
-        (data if inner else table).add(inner or outer, _plain(name))
+        (data if inner else table).add(inner or outer, _suite if name == "suite" else _plain(name))
     return table
 
 

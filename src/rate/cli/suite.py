@@ -8,20 +8,23 @@ from __future__ import annotations
 import json as jsonlib
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
+from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import tyro
 
 from rate import plugins
 from rate.cli.console import OUT, note
-from rate.cli.parse import set_threads
-from rate.config import RunConfig
+from rate.cli.parse import parse, set_threads
+from rate.config import RunConfig, edit
 from rate.errors import ConfigError, RateError
 from rate.experiment import Outcome, run_all, run_state
 from rate.recipes import SUITES
+from rate.recipes.suite import in_path
 from rate.registry import check_names
 from rate.reports import write_report
 from rate.reports.tables import format_seconds
@@ -39,14 +42,16 @@ def suite(
     threads: int = 0,
     no_report: tyro.conf.FlagCreatePairsOff[bool] = False,
     json: bool = False,
+    change: tuple[str, ...] = (),
 ) -> int:
     """Train and evaluate the runs of a suite and write a report; what is done already is not done again.
 
-    The exit code is 2 if a run failed; the others are made all the same.
+    Fields such as --train.steps 200 change all of its runs, which then have a directory of their own. The exit code is
+    2 if a run failed; the others are made all the same.
 
     Args:
         name: Suite, as `rate list suites` shows it.
-        out: Directory for the runs and the report; by default runs/NAME.
+        out: Directory for the runs and the report; by default runs/NAME, or runs/NAME,FIELD=VALUE with changes.
         jobs: Runs at a time, each in a process of its own.
         only: Pattern of the names of the runs to make, such as "rate-*".
         run: Name of the one run to make.
@@ -54,15 +59,16 @@ def suite(
         threads: CPU threads of each job; 0: as many as torch takes, divided by the jobs.
         no_report: Leave the report alone.
         json: Print JSON.
+        change: Fields that are changed in all runs, as name=value; --name value says the same.
     """
-    configs = _configs(name)
+    configs = changed(_configs(name), change)
     chosen = _choose(configs, only, run)
-    place = out or Path("runs") / name
+    place = out or Path("runs") / ",".join([name, *map(in_path, change)])
     if dry_run:
         return _show_states(chosen, place, json)
     set_threads(threads)
     teller = Teller(len(chosen), jobs)
-    command = ["rate", "suite", name, "--out", str(place), *plugins.options()]
+    command = ["rate", "suite", name, *_options(change), "--out", str(place), *plugins.options()]
     try:
         outcomes = run_all(
             chosen, place, jobs=jobs, threads=threads, command=command, on_start=teller.start, on_end=teller.end
@@ -75,6 +81,49 @@ def suite(
     for outcome in failed:
         print(f"rate: {outcome.name}: {outcome.message}", file=sys.stderr)
     return 2 if failed else 0
+
+
+def gather(args: Sequence[str]) -> list[str]:
+    """The words of the command, with fields such as `--train.steps 200` gathered as `--change train.steps=200`."""
+    words: list[str] = []
+    fields: list[str] = []
+    inside = False
+    for word in args:
+        option, equals, value = word.partition("=")
+        if word.startswith("--"):
+            inside = "." in option
+            if inside:
+                name = option[2:].replace("-", "_")
+                fields.append(f"{name}={value}" if equals else name)
+                continue
+        if inside:
+            fields[-1] += (" " if "=" in fields[-1] else "=") + word
+        else:
+            words.append(word)
+    return [*words, "--change", *fields] if fields else words
+
+
+def _options(change: Sequence[str]) -> list[str]:
+    """The fields as they stand on a command line."""
+    pairs = [text.partition("=") for text in change]
+    return [word for name, _, values in pairs for word in (f"--{name}", *values.split(" "))]
+
+
+def changed(configs: Mapping[str, RunConfig], change: Sequence[str]) -> dict[str, RunConfig]:
+    """All runs with these fields changed; each model has its own fields, so one of each is parsed."""
+    known: dict[tuple[type, type], dict[str, Any]] = {}
+    made = {}
+    for name, config in configs.items() if change else ():
+        kind = (type(config.model), type(config.objective))
+        if kind not in known:
+            try:
+                parsed = parse(RunConfig, _options(change), "rate train RECIPE", default=config)
+            except ConfigError as reason:
+                raise ConfigError(f"{name}: {reason}") from None
+            fields = [text.partition("=")[0] for text in change]
+            known[kind] = {field: reduce(getattr, field.split("."), parsed) for field in fields}
+        made[name] = edit(config, known[kind])
+    return made or dict(configs)
 
 
 def _configs(name: str) -> dict[str, RunConfig]:

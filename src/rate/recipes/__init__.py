@@ -2,6 +2,18 @@
 
 from rate.recipes import aar, minigrid, popgym, tmaze, tmaze_endless
 from rate.recipes.recipe import RECIPES, recipe
-from rate.recipes.suite import SUITES, Suite, SuiteRun
+from rate.recipes.suite import SUITES, Suite, SuiteRun, grid
 
-__all__ = ["RECIPES", "SUITES", "Suite", "SuiteRun", "aar", "minigrid", "popgym", "recipe", "tmaze", "tmaze_endless"]
+__all__ = [
+    "RECIPES",
+    "SUITES",
+    "Suite",
+    "SuiteRun",
+    "aar",
+    "grid",
+    "minigrid",
+    "popgym",
+    "recipe",
+    "tmaze",
+    "tmaze_endless",
+]

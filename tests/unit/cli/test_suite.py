@@ -125,3 +125,29 @@ def test_time_left_is_of_what_was_made(monkeypatch: pytest.MonkeyPatch, capsys: 
         "[2/5] a: done in 30.0 s; 3 to go, about 1 min 30 s",
         "[3/5] b: skipped, another process works on it; 2 to go, about 3 min 00 s",
     ]
+
+
+def test_fields_change_all_runs_into_a_directory_of_their_own(asked: dict[str, Any], monkeypatch: Any) -> None:
+    made: dict[str, Any] = {}
+    stand_in = module.run_all
+
+    def run_all(configs: Any, *rest: Any, **more: Any) -> Any:
+        made.update(configs)
+        return stand_in(configs, *rest, **more)
+
+    monkeypatch.setattr(module, "run_all", run_all)
+    words = ["--train.steps", "7", "--only", "a/*", "--train.segment-lens", "5", "10", "--eval.cases=length=9"]
+    assert main(["suite", "three", *words]) == 0
+    assert asked["out"] == Path("runs/three,train.steps=7,train.segment_lens=5-10,eval.cases=length=9")
+    assert set(made) == {"a/0", "a/1"}
+    for config in made.values():
+        assert (config.train.steps, config.train.segment_lens, config.eval.cases) == (7, (5, 10), ("length=9",))
+        assert config.model == CONFIG.model
+    again = asked["command"]
+    assert again[3:5] == ["--train.steps", "7"] and main([*again[1 : again.index("--out")], "--only", "a/*"]) == 0
+
+
+def test_a_field_that_a_run_does_not_have_is_refused(asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["suite", "three", "--model.wings", "2"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("rate: a/0: ") and "--model.wings" in said and said.count("\n") == 1 and not asked
