@@ -111,3 +111,12 @@ def test_an_environment_that_a_card_names_is_not_imported(place: Path, capsys: p
         for words in (["data", "info", str(log)], ["data", "check", str(log)]):
             assert main(words) == 0
         assert files(place) == before and hostile.MODULE not in sys.modules
+
+
+def test_what_a_card_says_is_printed_without_escapes(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = echo.write_store(place / "log", echo.episodes(3), environment="\x1b[2J\x1b]0;owned\x07" * 999)
+    hostile.change_card(log, lambda card: card.update(dropped_infos=["\u202e"], options={"a\x1b[1m": "b\x07"}))
+    assert main(["data", "info", "log"]) == 0
+    said = capsys.readouterr().out
+    assert "\x1b" not in said and "\x07" not in said and "\u202e" not in said
+    assert max(map(len, said.splitlines())) < 2100

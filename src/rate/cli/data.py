@@ -23,7 +23,10 @@ from rate.envs.own import find_env
 from rate.envs.spec import spaces_of
 from rate.experiment import data_root
 from rate.experiment.check import check_data
+from rate.files import shown
 
+LONGEST = 2000
+"""Characters of a line about a data set: descriptions of spaces are long."""
 BINS = 10
 BAR = 40
 """Characters of the longest bar of a histogram."""
@@ -56,7 +59,7 @@ def info(path: tyro.conf.Positional[str], *, json: bool = False) -> None:
     if json:
         return print_json({**facts, "histograms": charts})
     for name, value in facts.items():
-        OUT.print(f"{name.replace('_', ' ')}: {_plain(value)}", markup=False)
+        OUT.print(f"{name.replace('_', ' ')}: {shown(_plain(value), LONGEST)}", markup=False)
     for name, chart in charts.items():
         OUT.print(f"\n{name}", *_bars(chart), sep="\n", markup=False)
 
@@ -115,9 +118,9 @@ def check(path: tyro.conf.Positional[str], *, env: str | None = None, json: bool
         print_json(asdict(found))
     else:
         for line in found.breaks:
-            print(f"rate: {' '.join(line.split())}", file=sys.stderr)
+            print(f"rate: {shown(line, LONGEST)}", file=sys.stderr)
         for line in found.notes:
-            OUT.print(f"note: {line}", markup=False)
+            OUT.print(f"note: {shown(line, LONGEST)}", markup=False)
         if not found.breaks:
             OUT.print(f"nothing would break training on the {len(store)} episodes of {path}", markup=False)
     return 2 if found.breaks else 0

@@ -12,6 +12,7 @@ from pathlib import Path
 from rate.data.minari import data_directory, load_minari
 from rate.data.store import TrajectoryStore, is_store
 from rate.errors import DataError
+from rate.files import shown
 
 PREFIX = "minari:"
 MINARI_ID = re.compile(r"(?:[\w-]+/)*[\w.-]+-v\d+")
@@ -19,6 +20,8 @@ MINARI_ID = re.compile(r"(?:[\w-]+/)*[\w.-]+-v\d+")
 
 def open_data(source: str | Path, cache_dir: str | Path) -> TrajectoryStore:
     """Open a data set; DataError if the source is none."""
+    if not isinstance(source, (str, Path)) or not str(source) or "\0" in str(source):
+        raise DataError(f"no data set {shown(source)!r}; give its directory, or the id of a Minari data set")
     text = full_name(str(source))
     if text.startswith(PREFIX):
         name = text.removeprefix(PREFIX)

@@ -88,6 +88,10 @@ class StoreWriter:
         sync: bool = True,
     ) -> None:
         """Without `sync` nobody waits for the disk: it survives a kill, but a power cut may leave it damaged."""
+        if not isinstance(spaces, Spaces):
+            raise DataError(f"spaces must be a rate.types.Spaces, got {type(spaces).__name__}")
+        if shard_steps < 1 or shard_bytes < 1:
+            raise DataError(f"a shard must hold something, got {shard_steps} steps and {shard_bytes} bytes")
         self.path, self._sync = Path(path), sync
         self.spaces = spaces
         self._head = _json_values({"environment": environment, "options": dict(options), "generator": generator})
@@ -114,6 +118,8 @@ class StoreWriter:
 
     def add(self, trajectory: Trajectory) -> None:
         """Append one episode."""
+        if not isinstance(trajectory, Trajectory):
+            raise DataError(f"a rate.types.Trajectory is expected, got {type(trajectory).__name__}")
         if not self._lengths:
             self._infos = tree_form(trajectory.infos)
         try:
@@ -134,7 +140,8 @@ class StoreWriter:
             check_layout(name, rows, len(rows), *self._layout.setdefault(name, (rows.dtype, rows.shape[1:])))
 
     def _open_shard(self) -> ShardFiles:
-        assert self._shard is not None, "use the writer as a context manager"
+        if self._shard is None:
+            raise DataError("use the writer as a context manager: with StoreWriter(...) as writer")
         if self._shard.offsets[-1] >= self._limits[0] or self._shard.bytes >= self._limits[1]:
             self._done.append(self._shard.commit(self._sync))
             self._shard = ShardFiles(self.path, len(self._done))
@@ -190,6 +197,9 @@ class StoreWriter:
 
 def _json_values(head: dict[str, Any]) -> dict[str, Any]:
     """Refused before the first episode is made rather than after the last one."""
+    for name in ("environment", "generator"):
+        if not isinstance(head[name], str):
+            raise DataError(f"the {name} of a data set must be a text, got {type(head[name]).__name__}")
     try:
         return dict(json.loads(json.dumps(head, allow_nan=False)))
     except (TypeError, ValueError) as error:

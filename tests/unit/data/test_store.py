@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from rate.data.open import open_data
 from rate.data.store import StoreWriter, TrajectoryStore
+from rate.errors import DataError
 from rate.types import Spaces, Trajectory
 
 Write = Callable[..., TrajectoryStore]
@@ -225,3 +227,26 @@ def test_unwritable_directory(one_line: Any, tmp_path: Path, write: Write, episo
         one_line(lambda: write([episode(kinds(), 3)], kinds()), "permission denied")
     finally:
         tmp_path.chmod(0o700)
+
+
+def test_calls_with_bad_arguments(kinds: Any, episode: Any, tmp_path: Path) -> None:
+    head: dict[str, Any] = {"environment": "toy", "options": {}, "generator": "me"}
+    for changes, said in (
+        ({"spaces": None}, "rate.types.Spaces"),
+        ({"shard_steps": 0}, "a shard must hold something"),
+        ({"environment": 7}, "environment of a data set must be a text"),
+        ({"options": {"a": {1, 2}}}, "JSON values"),
+    ):
+        with pytest.raises(DataError, match=said):
+            StoreWriter(tmp_path / "set", **{"spaces": kinds(), **head, **changes})
+    with pytest.raises(DataError, match="context manager"):
+        StoreWriter(tmp_path / "set", spaces=kinds(), **head).add(episode(kinds(), 3))
+    with (
+        pytest.raises(DataError, match="Trajectory is expected"),
+        StoreWriter(tmp_path / "set", spaces=kinds(), **head) as writer,
+    ):
+        writer.add({"observations": []})  # type: ignore[arg-type]
+    for source in ("", None, 7, "a\0b"):
+        with pytest.raises(DataError, match="no data set"):
+            open_data(source, tmp_path)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
