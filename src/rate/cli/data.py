@@ -15,6 +15,7 @@ import tyro
 
 from rate.cli.commands import print_json
 from rate.cli.console import OUT, note
+from rate.data.distinct import distinct
 from rate.data.importers import Format, import_data
 from rate.data.minari_export import export_minari
 from rate.data.open import open_data
@@ -46,6 +47,7 @@ def info(path: tyro.conf.Positional[str], *, json: bool = False) -> None:
         "path": str(store.path),
         "environment": store.card.get("environment"),
         "episodes": len(store),
+        "distinct": distinct(store),
         "steps": int(store.lengths.sum()),
         "length": _spread(store.lengths),
         "return": _spread(store.returns),
