@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rate.data.windows import DataConfig
 from rate.envs.own import find_env
+from rate.envs.success import Rule
 from rate.errors import CheckpointError, ConfigError, RateError, UnknownNameError
 from rate.evaluation.evaluator import EvalConfig, cases_of
 from rate.files import reading
 from rate.models import MODELS, ModelConfig
 from rate.objectives import OBJECTIVES, BehaviourCloningConfig, ObjectiveConfig
 from rate.registry import CONFIG_CLASSES, check_names
-from rate.serial import fits, from_dict, to_dict, type_name
+from rate.serial import check_types, from_dict, to_dict, typed
 from rate.training.config import TrainConfig
 
 if TYPE_CHECKING:
@@ -35,6 +36,17 @@ class EnvConfig:
     name: str
     """A registered name, a Gymnasium id, or module:factory; empty: there is only data. One that a file gave (Stored)
     is not imported."""
+    success: str = ""
+    """When an episode is a success: "return >= 1" or "length < 200"; empty: as the environment says, if it does."""
+
+    def __post_init__(self) -> None:
+        check_types(self, "env.")
+        if self.success:
+            Rule.read(self.success)
+
+    @property
+    def rule(self) -> Rule | None:
+        return Rule.read(self.success) if self.success else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +65,7 @@ class RunConfig:
     """Seed of weights, dropout and the order of the data."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_seed("seed", self.seed)
         check_seed("eval.seed", self.eval.seed)
         MODELS.get(self.model.name)
@@ -89,6 +102,8 @@ def edit(config: T, changes: Mapping[str, Any]) -> T:
 
     A whole part comes first, then what is changed in it: edit(config, {"model": other, "model.width": 32}).
     """
+    if not isinstance(changes, Mapping) or not all(isinstance(name, str) for name in changes):
+        raise ConfigError(f"changes are given as {{name: value}} with names of fields, not as {changes!r}")
     if isinstance(config, RunConfig):
         changes = {**changes, **implied(config, _flat(changes))}
     known, hints = [item.name for item in fields(config)], typing.get_type_hints(type(config))
@@ -100,7 +115,7 @@ def edit(config: T, changes: Mapping[str, Any]) -> T:
         if rest or isinstance(value, Mapping):
             inside.setdefault(head, {}).update({rest: value} if rest else value)
         else:
-            values[head] = _typed(head, value, hints[head])
+            values[head] = typed(head, value, hints[head])
     for head, inner in inside.items():
         part = values.get(head, getattr(config, head))
         if not is_dataclass(part):
@@ -122,15 +137,6 @@ def _flat(changes: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     pairs = ((f"{prefix}{name}", value) for name, value in changes.items())
     inner = (_flat(value, f"{name}.") if isinstance(value, Mapping) else {name: value} for name, value in pairs)
     return {name: value for part in inner for name, value in part.items()}
-
-
-def _typed(name: str, value: Any, hint: Any) -> Any:
-    """The value, if it is of the type; a list will do for a tuple, and one text for a tuple of texts."""
-    if typing.get_origin(hint) is tuple and isinstance(value, (str, list)):
-        value = (value,) if isinstance(value, str) else tuple(value)
-    if not fits(value, hint):
-        raise ConfigError(f"{name} is {value!r}; it must be of type {type_name(hint)}")
-    return value
 
 
 def config_to_json(config: RunConfig) -> dict[str, Any]:

@@ -11,12 +11,13 @@ import json
 import os
 import shutil
 import stat
+import tempfile
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from rate.errors import CheckpointError, RateError
+from rate.errors import CheckpointError, ConfigError, RateError
 
 FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}  # Windows may have no quota
 FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -73,6 +74,13 @@ def inside(root: Path, name: str, error: type[RateError] = CheckpointError) -> P
     return root / name
 
 
+def as_path(value: object, what: str) -> Path:
+    """A path that a caller gives; anything else than a text or a path is refused by name."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise ConfigError(f"{what} is {value!r}; it must be a path")
+    return Path(os.fspath(value))
+
+
 def check_own(path: Path, root: Path, error: type[RateError] = CheckpointError) -> None:
     """Refuse to write where anything from `root` (not included) down to `path` is a symbolic link."""
     for part in (path, *path.parents):
@@ -117,12 +125,32 @@ def write_atomically(path: Path, content: bytes | str, sync: bool = True) -> Non
             if sync:
                 os.fsync(file.fileno())
         os.replace(temporary, path)  # a link in its place is replaced, not followed
-    except BaseException:
+    except BaseException as reason:
+        if isinstance(reason, OSError) and reason.filename is None:
+            reason.filename = str(path)  # a full disk does not say what it refused
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
     if sync:
         _sync_directory(path.parent)
+
+
+def check_writable(path: Path) -> None:
+    """Find out, before the work, whether a file can be written or added to; its directory may still be missing."""
+    if path.is_symlink():
+        raise _is_link(path)
+    if path.is_dir():
+        raise CheckpointError(f"{shown(path)} is a directory; a file is to be written there")
+    folder = next(parent for parent in path.absolute().parents if parent.exists() or parent.is_symlink())
+    if not folder.is_dir():
+        raise CheckpointError(f"{shown(folder)} is a file; give a directory")
+    try:
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, "permission denied")
+        with tempfile.TemporaryFile(dir=folder, prefix=".rate-") as file:
+            file.write(b"\n")
+    except OSError as reason:
+        raise CheckpointError(disk_message(path, reason)) from None
 
 
 def write_all(file: IO[bytes], content: bytes) -> None:

@@ -123,7 +123,7 @@ class Registry(Generic[T]):
             if isinstance(value, Later):
                 value = self._values[name] = cast(T, value.load())
             return value
-        raise UnknownNameError(f"unknown {self.kind} {name!r}; {did_you_mean(name, self.names(), self.listing)}")
+        raise UnknownNameError(f"unknown {self.kind} {name!r}; {did_you_mean(str(name), self.names(), self.listing)}")
 
     def summary(self, name: str) -> str:
         """One line: what the owner says of it."""

@@ -5,6 +5,7 @@ A field that is declared with a base class is tagged with the class that it hold
 
 from __future__ import annotations
 
+import functools
 import math
 import types
 import typing
@@ -12,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
-from rate.errors import CheckpointError
+from rate.errors import CheckpointError, ConfigError
 from rate.files import shown
 
 T = TypeVar("T")
@@ -80,8 +81,32 @@ def _leaf(hint: Any, data: Any) -> Any:
     return Stored(data) if isinstance(data, str) else data
 
 
+def check_types(config: Any, prefix: str = "") -> None:
+    """Refuse values of a dataclass that are not of the types of its fields, in the words of the command line."""
+    cls: Any = type(config)
+    hints = _hints(cls)
+    for item in fields(config):
+        value = getattr(config, item.name)
+        if not fits(value, hints[item.name]):
+            typed(f"{prefix}{item.name}", value, hints[item.name], strict=True)
+
+
+@functools.cache
+def _hints(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def typed(name: str, value: Any, hint: Any, strict: bool = False) -> Any:
+    """The value, if it is of the type; unless `strict`, a list will do for a tuple, and one text for one of texts."""
+    if not strict and typing.get_origin(hint) is tuple and isinstance(value, (str, list)):
+        value = (value,) if isinstance(value, str) else tuple(value)
+    if not fits(value, hint):
+        raise ConfigError(f"{name} is {value!r}; it must be of type {type_name(hint)}")
+    return value
+
+
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type, as far as fields of configurations have types."""
+    """Whether a value is of a type; whole numbers are of float too, and truth values of neither."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return any(fits(value, argument) for argument in arguments)

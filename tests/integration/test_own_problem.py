@@ -23,6 +23,7 @@ from rate.config import RunConfig
 from rate.data.open import open_data
 from rate.envs.batch import stack_trees
 from rate.experiment import Run
+from rate.experiment.data import cut_windows, prepare_data
 
 Refused = Callable[..., str]
 SMALL = ["--model.layers", "1", "--model.width", "32", "--model.heads", "2", "--model.head-width", "16"]
@@ -75,7 +76,7 @@ def test_the_whole_day(model: str, options: list[str], place: Path, capsys: pyte
 def test_what_the_data_decides(store: str) -> None:
     config = config_of("--data", store, "--env", "my_echo:make")
     assert (config.env.name, config.data.path, config.recipe) == ("my_echo:make", "log", "own")
-    assert (config.train.window, config.model.segment_len, config.data.start) == (6, 2, "first")
+    assert (config.train.window, config.model.segment_len, config.data.start) == (6, 2, "auto")
     assert (config.data.return_scale, config.eval.target_return, config.eval.max_steps) == (1.0, 1.0, 12)
     edited = config_of("--data", store, "--env", "my_echo:make", "--model", "dt", "--data.return-scale", "5")
     assert (edited.model.name, edited.data.return_scale, edited.train.window) == ("dt", 5.0, 6)
@@ -96,7 +97,8 @@ def test_windows_follow_the_longest_episode(length: int, window: int, start: str
     }
     echo.write_store(place / "long", [columns] * 3)
     config = config_of("--data", "long")
-    assert (config.train.window, config.data.start, config.data.return_scale) == (window, start, 2.0 * length)
+    windows, _ = cut_windows(config, prepare_data("", config.data))
+    assert (config.train.window, windows.start, config.data.return_scale) == (window, start, 2.0 * length)
 
 
 def test_seeds_of_the_data_are_not_evaluated(place: Path) -> None:

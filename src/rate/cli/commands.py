@@ -156,9 +156,10 @@ def _show_held_out(found: HeldOut, json: bool) -> None:
     total = found.total
     if json:
         return print_json({**asdict(total), "episodes": len(found.episodes)})
-    error = "" if total.absolute_error is None else f", mean absolute error {total.absolute_error:.4g}"
+    exact = f"accuracy {total.accuracy:.4g}" if total.accuracy is not None else ""
+    measured = exact or f"mean absolute error {total.absolute_error:.4g}"
     where = f"{len(found.episodes)} held-out episodes, {total.steps} steps"
-    OUT.print(f"{where}: loss {total.loss:.4g}, accuracy {total.accuracy:.4g}{error}", markup=False)
+    OUT.print(f"{where}: loss {total.loss:.4g}, {measured}", markup=False)
 
 
 def case_row(result: CaseResult) -> dict[str, Any]:

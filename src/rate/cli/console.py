@@ -6,6 +6,7 @@ Bars go to standard error, results to standard output, so that a pipe holds resu
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -37,6 +38,10 @@ def note(text: str) -> None:
     print(f"note: {shown(text, LONGEST_LINE)}", file=sys.stderr)
 
 
+EVERY = 10.0
+"""Seconds between two lines of progress where there is no terminal."""
+
+
 class RateColumn(ProgressColumn):
     """Units per second."""
 
@@ -56,20 +61,22 @@ def bar(what: str, total: int | None = None) -> Iterator[Bar]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}", markup=False),
     )
-    # Where nobody looks, even a bar that is gone would leave an empty line.
+    # Where there is no terminal, even a bar that is gone would leave an empty line: now and then there is a line.
     hidden = not ERR.is_terminal
     with Progress(*columns, console=ERR, transient=True, refresh_per_second=4, disable=hidden) as progress:
-        yield Bar(progress, what, total)
+        yield Bar(progress, what, total, plain=hidden)
 
 
 class Bar:
     """One line of progress that follows the work from task to task."""
 
-    def __init__(self, progress: Progress, what: str, total: int | None) -> None:
+    def __init__(self, progress: Progress, what: str, total: int | None, plain: bool = False) -> None:
         self._progress, self._what, self._total, self._shown = progress, what, total, what
         self._task = progress.add_task(what, total=total, note="")
+        self._plain, self._began, self._first, self._said = plain, time.monotonic(), 0, time.monotonic()
         self.moved = False
         """Whether a training step was made."""
+        self._returned = ""
         self.summary = ""
         """The newest validation, for the line that is left when the bar is gone."""
 
@@ -78,7 +85,19 @@ class Bar:
         if what is not None and what != self._shown:
             self._shown = what  # another task has a rate and a time of its own, from where it starts
             self._progress.reset(self._task, description=what, total=total, completed=max(0, done - 1))
+            self._began, self._first = time.monotonic(), max(0, done - 1)
+        if self._plain and time.monotonic() - self._said >= EVERY:
+            self._say(done, total, note)
         self._progress.update(self._task, completed=done, total=total, note=note)
+
+    def _say(self, done: int, total: int | None, note: str) -> None:
+        """Where the work is, in one line: for logs and pipes."""
+        self._said = now = time.monotonic()
+        speed = (done - self._first) / max(now - self._began, 1e-9)
+        of = f"/{total}" if total else ""
+        left = f", {round((total - done) / speed)} s left" if total and speed else ""
+        parts = (f"{self._shown} {done}{of}", f"{speed:.1f}/s{left}", note)
+        print(", ".join(part for part in parts if part), file=sys.stderr, flush=True)
 
     def on_episode(self, done: int, total: int) -> None:
         self.to(done, total, "collecting")
@@ -87,7 +106,10 @@ class Bar:
         self.moved = True
         if "valid/loss" in metrics:
             self.summary = f", validation loss {metrics['valid/loss']:.4g}"
-        self.to(step, self._total, self._what, f"loss {metrics['train/loss']:.4f}{self.summary}")
+        returns = [value for name, value in metrics.items() if name.endswith("/return_mean")]
+        if returns:
+            self._returned = f", return {sum(returns) / len(returns):.4g}"
+        self.to(step, self._total, self._what, f"loss {metrics['train/loss']:.4f}{self.summary}{self._returned}")
 
     def on_env_step(self, case: EvalCase, step: int) -> None:
         # Redrawing at each of a million steps would cost more than the steps.

@@ -18,7 +18,7 @@ from rate.evaluation.agreement import Agreement, agreement, can_be_asked
 from rate.evaluation.evaluator import OnStep
 from rate.evaluation.probes import Preservation, check_has_memory, probe_memory
 from rate.experiment import Run
-from rate.files import check_own
+from rate.files import check_own, check_writable
 from rate.reports.preservation import PreservationCurves, write_preservation
 from rate.seeding import Purpose, episode_seeds
 from rate.serial import to_dict
@@ -63,6 +63,7 @@ def probe(
     check_own(where, out or run)
     if where.exists() and not where.is_dir():
         raise ConfigError(f"{where} is a file; give a directory for --out")
+    check_writable(where / "probe.json")
     with bar("probing") as progress:
         found = _measure(loaded, set, episodes, intervene, progress.on_env_step)
     case = f"{found.case}, {found.intervention}" if found.intervention else found.case

@@ -21,7 +21,7 @@ from rate.data.columns import chunks, escaped, space_form, unpack
 from rate.data.returns import returns_to_go
 from rate.data.store import AROUND, TrajectoryStore
 from rate.errors import ConfigError, DataError
-from rate.serial import Stored
+from rate.serial import Stored, check_types
 from rate.types import Array, Segment
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class DataConfig:
     """A privileged fact of the episodes that the policy is told, as the environment names it; empty: none."""
 
     def __post_init__(self) -> None:
+        check_types(self, "data.")
         if self.episodes <= 0:
             raise ConfigError(f"data.episodes must be positive, got {self.episodes}")
         if self.seed < 0:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from rate.data.spaces import same_form
 from rate.data.windows import parse_options
 from rate.envs.spec import EnvSpec, EvalCase
+from rate.envs.success import Rule
 from rate.errors import ConfigError
 from rate.evaluation.statistics import Interval, estimate, mean_sem, wilson_interval
 from rate.models.acting import PROMPTS, read_intervention
@@ -25,6 +26,7 @@ from rate.models.values import check_number
 from rate.registry import check_names
 from rate.score import Score
 from rate.seeding import Purpose, episode_seeds
+from rate.serial import check_types
 from rate.types import EpisodeRecord, Spaces
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class EvalConfig:
     """Episodes are cut here; None: where the case says."""
 
     def __post_init__(self) -> None:
+        check_types(self, "eval.")
         if self.episodes < 1:
             raise ConfigError(f"eval.episodes is {self.episodes}; it must be at least 1")
         if self.batch < 1:
@@ -103,6 +106,8 @@ class CaseResult:
 
 def cases_of(spec: EnvSpec, texts: Sequence[str]) -> list[EvalCase]:
     """The cases named on the command line or in a configuration."""
+    if isinstance(texts, str) or not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        raise ConfigError(f'cases are {texts!r}; they must be texts such as "length=90"')
     return [_case(spec, parse_options([type(text)(part) for part in text.split(",") if part])) for text in texts]
 
 
@@ -146,6 +151,8 @@ class Evaluator:
     oracle: str = ""
     """The privileged fact that the policy is told; empty: none."""
     purpose: Purpose = Purpose.REPORT
+    success: Rule | None = None
+    """When an episode is a success; None: as the environment says."""
     intervene: Sequence[str] = ()
     """Interventions under which the policy acts, such as "memory-noise=0.5"."""
 
@@ -160,7 +167,7 @@ class Evaluator:
         """Evaluate one case."""
         began, case = time.perf_counter(), limited(case, self.config)
         batches = self.play(policy, case, watch=_counting(on_step, case))
-        mark, target, score = uuid.uuid4().hex[:12], target_of(case, self.config), self.spec.score
+        mark, target, score = uuid.uuid4().hex[:12], target_of(case, self.config), self.score
         records = [
             EpisodeRecord(
                 case=case.name,
@@ -168,7 +175,7 @@ class Evaluator:
                 seed=int(seed),
                 episode_return=float(total),
                 length=int(length),
-                success=score.succeeded(float(total)),
+                success=self._succeeded(float(total), int(length)),
                 target_return=target,
                 checkpoint=checkpoint,
                 step=step,
@@ -188,6 +195,16 @@ class Evaluator:
             batch=len(batches[0][0]),
             cut=sum(found.cut for _, found in batches),
         )
+
+    @property
+    def score(self) -> Score:
+        """That of the environment, unless success is named."""
+        return self.spec.score if self.success is None else Score(kind="success")
+
+    def _succeeded(self, episode_return: float, length: int) -> bool | None:
+        if self.success is not None:
+            return self.success(episode_return, length)
+        return self.spec.score.succeeded(episode_return)
 
     def play(
         self,

@@ -25,8 +25,8 @@ class ActionError:
     steps: int
     loss: float
     """Of the action head: cross-entropy of discrete actions, squared error of continuous ones."""
-    accuracy: float
-    """Share of steps whose most likely action is that of the data; for a Box 1 / (1 + mean absolute error)."""
+    accuracy: float | None
+    """Share of steps whose most likely action is that of the data; None where actions are continuous."""
     absolute_error: float | None
     """Mean absolute error; None where actions are discrete."""
 
@@ -57,13 +57,13 @@ def action_error(policy: SequencePolicy[Any], windows: Windows, batch_size: int)
 
 
 def _sums(policy: SequencePolicy[Any], window: Segment) -> Tensor:
-    """(B, 4): steps, and the sums over them of loss, accuracy and absolute error."""
+    """(B, 4): steps, and the sums over them of loss, score of the head and absolute error."""
     prediction, head = unroll(policy, window).prediction, policy.head
     wrong = (head.act(prediction, sample=False) - window.action).abs().float()
     per_step = [
         torch.ones_like(window.return_to_go),
         head.loss(prediction, window.action),
-        head.accuracy(prediction, window.action),
+        head.score(prediction, window.action),
         wrong.flatten(2).mean(-1) if wrong.dim() > 2 else wrong,
     ]
     return (torch.stack(per_step, -1) * window.mask[..., None]).sum(1)
@@ -74,6 +74,6 @@ def _means(row: Tensor, continuous: bool) -> ActionError:
     return ActionError(
         steps=int(steps),
         loss=loss / steps,
-        accuracy=accuracy / steps,
+        accuracy=None if continuous else accuracy / steps,
         absolute_error=wrong / steps if continuous else None,
     )

@@ -25,10 +25,12 @@ from rate.experiment.judging import Budget, periodic, too_dear
 from rate.experiment.run import Run
 from rate.experiment.start import read_start, start_facts, take_weights
 from rate.experiment.units import fit_units
+from rate.files import as_path
 from rate.models import SequencePolicy, unroll
 from rate.models.rebuild import build_policy
 from rate.objectives.objective import Objective, Unroll
 from rate.registry import check_names
+from rate.score import Score
 from rate.training import trainer as training
 from rate.training.checkpoint import load_checkpoint, resolve_checkpoint
 from rate.training.config import TrainConfig
@@ -56,7 +58,9 @@ def train_run(
     `start_from` is a run, or a checkpoint directory, whose weights this one begins with (train.start_from).
     `command` is the command line, to be kept with the run; `on_note` is told what the user should know.
     """
-    out = Path(out)
+    out = as_path(out, "out")
+    if not isinstance(config, RunConfig):
+        raise ConfigError(f"train_run needs a configuration, not {config!r}; a recipe gives one: rate.recipe(name)")
     config = config if start_from is None else edit(config, {"train.start_from": str(start_from)})
     stored = config_to_json(config)
     exists = (out / "config.json").exists()
@@ -162,8 +166,9 @@ def _meta(config: RunConfig, store: TrajectoryStore) -> dict[str, Any]:
     if not config.env.name:
         return {**about, "train_length": config.train.window, "axis": None, "axis_unit": None, "metric": "return"}
     spec = find_env(config.env.name)
+    score = Score(kind="success") if config.env.success else spec.score
     length = _train_length(config, store, spec.axis)
-    judged = {"metric": spec.score.name, "score": spec.score.facts(), "tags": spec.tags}
+    judged = {"metric": score.name, "score": score.facts(), "tags": spec.tags}
     return {**about, "train_length": length, "axis": spec.axis, "axis_unit": spec.axis_unit, **judged}
 
 

@@ -92,6 +92,7 @@ def _judge(config: RunConfig) -> Callable[[SequencePolicy[Any], int, OnStep | No
         return_scale=config.data.return_scale,
         oracle=config.data.oracle,
         purpose=Purpose.VALIDATION,
+        success=config.env.rule,
     )
     cases = _cases(config)
 

@@ -17,7 +17,7 @@ from rate.errors import CheckpointError, ConfigError, DataError
 from rate.evaluation.evaluator import CaseResult, EvalConfig, Evaluator, OnStep, cases_of, target_of
 from rate.evaluation.held_out import HeldOut, action_error
 from rate.experiment.data import check_same_data, cut_windows, prepare_data
-from rate.files import reading, write_json
+from rate.files import as_path, check_writable, reading, write_json
 from rate.models import ModelConfig, SequencePolicy
 from rate.models.actor import Actor
 from rate.models.rebuild import build_policy
@@ -48,7 +48,7 @@ class Run:
 
         `env` names its environment anew: `module:factory`, which a file cannot have imported, or where it is now.
         """
-        root = Path(path)
+        root = as_path(path, "a run")
         inside = root if (root / CARD).exists() else None
         where = inside or resolve_checkpoint(RunDir.open(root).checkpoints, checkpoint)
         loaded = load_checkpoint(where)
@@ -66,15 +66,24 @@ class Run:
             step=loaded.step,
         )
 
-    def actor(self, target_return: float, *, sample: bool | None = None) -> Actor:
-        """A stateful actor for one environment or a batch."""
+    def actor(self, target_return: float | None = None, *, sample: bool | None = None) -> Actor:
+        """A stateful actor for one environment or a batch; None: the return that the run is evaluated with."""
         return Actor(
             self.policy,
-            target_return=target_return,
+            target_return=self._target() if target_return is None else target_return,
             return_scale=self.config.data.return_scale,
             sample=self.config.eval.sample if sample is None else sample,
             prompt=self.config.eval.prompt,
         )
+
+    def _target(self) -> float:
+        """The return that the run knows to ask for: that of its configuration, or of its first case."""
+        target = self.config.eval.target_return
+        if target is not None:
+            return target
+        if not self.config.env.name:
+            raise ConfigError("this run names no return to ask for; give actor(target_return=...)")
+        return target_of(self.cases()[0], self.config.eval)
 
     def evaluate(
         self,
@@ -92,14 +101,19 @@ class Run:
         what is recorded already. A checkpoint on its own is evaluated without a record.
         """
         chosen = config or self.config.eval
+        if not isinstance(chosen, EvalConfig):
+            raise ConfigError(f"config is {chosen!r}; it must be an EvalConfig")
         check_seed("eval.seed", chosen.seed)
         spec, run, results = find_env(self.config.env.name), None if self.alone else RunDir.open(self.path), []
+        for file in () if run is None else (run.episodes, run.evaluations):
+            check_writable(file)
         data = self.config.data
         evaluator = Evaluator(
             spec=spec,
             config=chosen,
             return_scale=data.return_scale,
             oracle=data.oracle,
+            success=self.config.env.rule,
             intervene=(intervene,) if isinstance(intervene, str) else tuple(intervene),
         )
         for case in self.cases(cases, chosen):
@@ -119,6 +133,8 @@ class Run:
         The errors are recorded in held_out.json, unless this is a checkpoint on its own.
         """
         config = self.config
+        if not self.alone:
+            check_writable(self.path / "held_out.json")
         store = prepare_data("" if config.data.path else config.env.name, config.data)
         if not same_space(store.spaces.action, self.spaces.action):
             raise DataError(f"{store.path} has actions {store.spaces.action}, the run {self.spaces.action}")

@@ -114,7 +114,7 @@ def suggest_config(horizon: int, dense_reward: bool) -> RateConfig:
 
     Train it on windows of 3 x segment_len steps, the multiple of 3 at or below the horizon.
     """
-    if horizon < 3:
+    if not isinstance(horizon, int) or horizon < 3:
         raise ConfigError(f"a horizon of {horizon} steps cannot be cut into 3 segments; it must be at least 3")
     segment_len, memory_tokens, segments = horizon // 3, 5, 3
     cache = (3 * segment_len + 2 * memory_tokens) * segments if dense_reward else 0

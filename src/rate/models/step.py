@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rate.models.config import ModelConfig, check_choice, check_share, check_sizes
 from rate.nn.kinds import Clock
+from rate.serial import check_types
 
 if TYPE_CHECKING:
     from rate.nn.tokens import TokensConfig
@@ -29,6 +30,7 @@ class StepConfig(ModelConfig):
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
+        check_types(self, "model.")
         check_sizes(self, "width")
         check_sizes(self, "timesteps", least=0)
         check_share(self, "dropout")

@@ -26,14 +26,16 @@ class Head(ABC):
     """Reads a prediction (..., size) as an action of one space."""
 
     size: int
+    measure: str = "accuracy"
+    """What `score` is, as metrics and reports name it."""
 
     @abstractmethod
     def loss(self, prediction: Tensor, action: Tensor) -> Tensor:
         """(B, T, size) and (B, T, ...) -> (B, T)."""
 
     @abstractmethod
-    def accuracy(self, prediction: Tensor, action: Tensor) -> Tensor:
-        """(B, T): how right the most likely action is (1 is exact)."""
+    def score(self, prediction: Tensor, action: Tensor) -> Tensor:
+        """(B, T): how right the most likely action is, by the `measure` of the head."""
 
     def log_prob(self, prediction: Tensor, action: Tensor) -> Tensor:
         """(..., size) and (..., *action) -> (...): of the distribution that `act` samples from."""
@@ -71,7 +73,7 @@ class CategoricalHead(Head):
         pairs = zip(self._logits(prediction), self._indices(action), strict=True)
         return torch.stack([F.cross_entropy(x.movedim(-1, 1), y, reduction="none") for x, y in pairs]).sum(0)
 
-    def accuracy(self, prediction: Tensor, action: Tensor) -> Tensor:
+    def score(self, prediction: Tensor, action: Tensor) -> Tensor:
         pairs = zip(self._logits(prediction), self._indices(action), strict=True)
         return torch.stack([x.argmax(-1) == y for x, y in pairs]).all(0).float()
 
@@ -133,6 +135,8 @@ class RegressionHead(Head):
 
     unit: Unit | None = None
 
+    measure = "absolute_error"
+
     def __init__(self, space: gym.spaces.Box) -> None:
         self.shape, self.size = space.shape, int(np.prod(space.shape))
         self.low, self.high, self.dtype = space.low, space.high, space.dtype
@@ -148,9 +152,9 @@ class RegressionHead(Head):
         wanted = action if self.unit is None else self.unit(action)
         return (prediction - wanted.reshape(prediction.shape)).square().mean(-1)
 
-    def accuracy(self, prediction: Tensor, action: Tensor) -> Tensor:
-        """1 / (1 + mean absolute error), so that 1 is exact as for the discrete heads."""
-        return 1 / (1 + (self._action(prediction) - action).reshape(prediction.shape).abs().mean(-1))
+    def score(self, prediction: Tensor, action: Tensor) -> Tensor:
+        """The mean absolute error over the components, in the units of the actions: 0 is exact."""
+        return (self._action(prediction) - action).reshape(prediction.shape).abs().mean(-1)
 
     def _action(self, prediction: Tensor) -> Tensor:
         shaped = self._shaped(prediction)
@@ -220,8 +224,8 @@ class GaussianHead(RegressionHead):
         inside = self.to_unit(action).clamp(EDGE - 1, 1 - EDGE)
         return -_log_density(inside.atanh(), *self._normal(prediction))
 
-    def accuracy(self, prediction: Tensor, action: Tensor) -> Tensor:
-        return super().accuracy(self._from_unit(self._normal(prediction)[0].tanh()), action)
+    def score(self, prediction: Tensor, action: Tensor) -> Tensor:
+        return super().score(self._from_unit(self._normal(prediction)[0].tanh()), action)
 
     def act(self, prediction: Tensor, sample: bool) -> Tensor:
         mean, log_std = self._normal(prediction)

@@ -22,9 +22,9 @@ class BehaviourCloning(Objective):
     def forward(self, policy: SequencePolicy[Any], window: Segment) -> Loss:
         prediction = self.run(policy, window).prediction
         per_step = policy.head.loss(prediction, window.action)
-        accuracy = policy.head.accuracy(prediction.detach(), window.action)
+        score = policy.head.score(prediction.detach(), window.action)
         return Loss(
             total=masked_mean(per_step, window.mask),
-            parts={"accuracy": masked_mean(accuracy, window.mask)},
+            parts={policy.head.measure: masked_mean(score, window.mask)},
             weight=int(window.mask.sum()),
         )

@@ -46,7 +46,7 @@ class DiscreteCql(Objective):
                 "bellman": bellman.detach(),
                 "conservative": conservative.detach(),
                 "q_data": masked_mean(taken.detach().mean(-1), steps.mask),
-                "accuracy": masked_mean(head.accuracy(now.detach(), steps.action), steps.mask),
+                head.measure: masked_mean(head.score(now.detach(), steps.action), steps.mask),
             },
             weight=int(steps.mask.sum()),
         )

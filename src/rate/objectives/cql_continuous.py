@@ -95,14 +95,14 @@ class ContinuousCql(Objective):
         # The temperature rises while the entropy is below minus the number of components, and falls above it.
         surplus = masked_mean(-one.detach() + self.actions, steps.mask)
         total = means["bellman"] + self.alpha * means["conservative"] + means["actor"] + self.log_temperature * surplus
-        accuracy = head.accuracy(prediction[:, :-1].detach(), steps.action)
+        score = head.score(prediction[:, :-1].detach(), steps.action)
         return Loss(
             total=total,
             parts={
                 **{name: mean.detach() for name, mean in means.items()},
                 "q_data": masked_mean(taken.detach().mean(-1), steps.mask),
                 "temperature": self.log_temperature.detach().exp(),
-                "accuracy": masked_mean(accuracy, steps.mask),
+                head.measure: masked_mean(score, steps.mask),
             },
             weight=int(steps.mask.sum()),
         )

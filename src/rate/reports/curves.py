@@ -46,13 +46,14 @@ class Panel:
 
 
 def learning_panels(runs: Sequence[RunSummary]) -> list[Panel]:
-    """Train loss, validation loss, validation accuracy and evaluation over training, where they were logged."""
+    """Train loss, validation loss, accuracy or error, and evaluation over training, where they were logged."""
     score = common_score(runs)
     name = score.title.split(" (")[0]
     panels = [
         _panel("Training loss", "Loss", "log", runs, _logged("train/loss")),
         _panel("Validation loss", "Loss", "log", runs, _logged("valid/loss")),
         _panel("Validation accuracy", "Correct actions (fraction)", "fraction", runs, _logged("valid/accuracy")),
+        _panel("Validation error", "Mean absolute error of actions", "linear", runs, _logged("valid/absolute_error")),
         _panel(
             f"{name} during training",
             f"{name} (mean over cases)",

@@ -20,7 +20,7 @@ from PIL import Image, ImageDraw, ImageFont
 from rich.text import Text
 
 from rate.errors import ConfigError, MissingExtraError
-from rate.files import write_atomically
+from rate.files import check_writable, write_atomically
 from rate.types import Array
 
 WIDTH = 448
@@ -50,6 +50,7 @@ def check_film(path: Path) -> None:
         raise ConfigError(f"the directory {path.parent} does not exist; make it first")
     if path.is_dir():
         raise ConfigError(f"{path} is a directory; give a file")
+    check_writable(path)
     if path.suffix.lower() == ".mp4" and importlib.util.find_spec("imageio_ffmpeg") is None:
         raise MissingExtraError("imageio[ffmpeg]", "video")
 

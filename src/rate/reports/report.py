@@ -13,7 +13,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from rate.errors import CheckpointError
-from rate.files import write_atomically, write_json
+from rate.files import as_path, check_writable, write_atomically, write_json
 from rate.reports.apart import altered_table, tag_tables
 from rate.reports.heatmap import heatmap
 from rate.reports.horizon import horizon
@@ -55,8 +55,10 @@ class Report:
 
 def write_report(runs: Sequence[Path | str], out: Path | str) -> Report:
     """Read run directories and write report.md, summary.json, index.html and the figures into a directory."""
-    out = Path(out)
-    summaries = read_runs([Path(run) for run in runs])
+    out = as_path(out, "out")
+    given = runs if isinstance(runs, (list, tuple)) else [runs]
+    check_writable(out / "report.md")
+    summaries = read_runs([as_path(run, "a run") for run in given])
     groups = experiments(summaries)
     tasks = tasks_of(groups)
     tables = _tables(groups, tasks)

@@ -121,6 +121,8 @@ def _mark(path: Path) -> str | None:
 
 def resolve_checkpoint(root: Path, name: str) -> Path:
     """The directory of a mark (`last`, `best`, `best-return`) or of `step_N` in a run's checkpoints."""
+    if not isinstance(name, str):
+        raise CheckpointError(f"the checkpoint is {name!r}; it must be one of {', '.join(MARKS)}, or step_N")
     with reading(root / name):
         target = _mark(root / name) if name in MARKS else name
     if target is None or not re.fullmatch(r"step_\d+", target) or not (root / target).is_dir():

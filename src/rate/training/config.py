@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from rate.errors import ConfigError
+from rate.serial import check_types
 
 LEAST, LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 EVALUATIONS = 10
@@ -70,6 +71,7 @@ class TrainConfig:
     """A run, or a checkpoint directory, whose weights training begins with; empty: fresh ones."""
 
     def __post_init__(self) -> None:
+        check_types(self, "train.")
         self._check_counts()
         self._check_optimizer()
         for field, known in (("schedule", Schedule), ("precision", Precision)):

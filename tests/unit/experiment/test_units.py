@@ -121,7 +121,7 @@ def test_actions_are_predicted_in_units(tmp_path: Path) -> None:
     far = policy.head.act(torch.full((1, 2), 50.0), False)
     assert far.tolist() == [[1000, 1000]]  # cut to the space, not to the unit
     exact = (actions - mean) / std
-    torch.testing.assert_close(policy.head.accuracy(exact, actions), torch.ones(1, LENGTH), atol=1e-4, rtol=0)
+    torch.testing.assert_close(policy.head.score(exact, actions), torch.zeros(1, LENGTH), atol=1e-4, rtol=0)
     assert torch.equal(plain.head.act(prediction, False), prediction)
 
 

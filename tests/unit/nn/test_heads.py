@@ -51,7 +51,7 @@ def test_shapes_and_membership(name: str, kind: HeadKind) -> None:
     assert head.size == SIZES[name] * (2 if kind == "value" else 1)
     torch.manual_seed(0)
     prediction, action = 3 * torch.randn(2, 5, head.size), samples(space, 2, 5)
-    for measure in (head.loss, head.accuracy):
+    for measure in (head.loss, head.score):
         assert measure(prediction, action).shape == (2, 5)
         assert measure(prediction, action).isfinite().all()
     for sample in (False, True):
@@ -76,7 +76,7 @@ def test_discrete_loss_is_cross_entropy_from_the_start_on() -> None:
     head, prediction, index = build_head(gs.Discrete(4, start=-3)), torch.randn(2, 5, 4), torch.randint(0, 4, (2, 5))
     expected = F.cross_entropy(prediction.flatten(0, 1), index.flatten(), reduction="none").view(2, 5)
     torch.testing.assert_close(head.loss(prediction, index - 3), expected)
-    assert torch.equal(head.accuracy(prediction, index - 3), (prediction.argmax(-1) == index).float())
+    assert torch.equal(head.score(prediction, index - 3), (prediction.argmax(-1) == index).float())
 
 
 def test_multi_discrete_loss_is_the_sum_over_components() -> None:
@@ -90,7 +90,7 @@ def test_multi_discrete_loss_is_the_sum_over_components() -> None:
     action = index + torch.tensor([1, -1])
     torch.testing.assert_close(head.loss(prediction, action), parts[0] + parts[1])
     best = torch.stack([prediction[..., :3].argmax(-1), prediction[..., 3:].argmax(-1)], -1)
-    assert torch.equal(head.accuracy(prediction, action), (best == index).all(-1).float())
+    assert torch.equal(head.score(prediction, action), (best == index).all(-1).float())
     assert torch.equal(head.act(prediction[:, 0], sample=False), best[:, 0] + torch.tensor([1, -1]))
 
 
@@ -102,8 +102,8 @@ def test_box_loss_is_the_mean_squared_error(shape: tuple[int, ...]) -> None:
     flat = action.reshape(2, 5, -1)
     torch.testing.assert_close(head.loss(prediction, action), F.mse_loss(prediction, flat, reduction="none").mean(-1))
     error = F.l1_loss(prediction, flat, reduction="none").mean(-1)
-    torch.testing.assert_close(head.accuracy(prediction, action), 1 / (1 + error))
-    torch.testing.assert_close(head.accuracy(flat, action), torch.ones(2, 5))
+    torch.testing.assert_close(head.score(prediction, action), error)
+    torch.testing.assert_close(head.score(flat, action), torch.zeros(2, 5))
 
 
 def test_box_actions_are_cut_to_the_bounds() -> None:
@@ -170,7 +170,7 @@ def test_the_lesser_value_is_acted_on() -> None:
     head = value_head(gs.Discrete(3, start=5))
     prediction = torch.tensor([[9.0, 1.0, 2.0, 0.0, 8.0, 1.5]])  # the lesser: 0, 1, 1.5
     assert head.act(prediction, sample=False).tolist() == [7]
-    assert head.accuracy(prediction, torch.tensor([7])).tolist() == [1]
+    assert head.score(prediction, torch.tensor([7])).tolist() == [1]
     torch.manual_seed(0)
     counts = torch.bincount(head.act(prediction.expand(4000, -1), sample=True) - 5, minlength=3) / 4000
     torch.testing.assert_close(counts, torch.tensor([0.0, 1.0, 1.5]).softmax(0), rtol=0, atol=0.04)
@@ -215,7 +215,7 @@ def test_gaussian_actions_lie_around_the_squashed_mean() -> None:
     prediction = torch.tensor([[0.5, -0.5, -3.0, -3.0]])
     mean = torch.tensor([[2.0, -1.0]]) + torch.tensor([[2.0, 1.0]]) * torch.tensor([[0.5, -0.5]]).tanh()
     torch.testing.assert_close(head.act(prediction, sample=False), mean)
-    torch.testing.assert_close(head.accuracy(prediction, mean), torch.ones(1))
+    torch.testing.assert_close(head.score(prediction, mean), torch.zeros(1))
     torch.manual_seed(0)
     drawn = head.act(prediction.expand(4000, -1), sample=True)
     assert drawn.std(0).min() > 0.02
