@@ -43,7 +43,7 @@ ONLY = {
     "envs": LOW,
     "data": {*LOW, "envs.spec"},
     "objectives": {*LOW, "models", "nn"},
-    "evaluation": {*LOW, "models", "envs.spec", "envs.batch", "data.windows", "data.spaces"},
+    "evaluation": {*LOW, "models", "envs.spec", "envs.batch", "envs.success", "data.windows", "data.spaces"},
     "training": {*LOW, "models", "objectives", "data.windows", "data.spaces"},
     "reports": {"errors", "files", "types", "score", "serial", "evaluation.statistics"},
 }

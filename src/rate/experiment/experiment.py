@@ -163,6 +163,7 @@ def _is_trained(run: RunDir, config: TrainConfig) -> bool:
 def _meta(config: RunConfig, store: TrajectoryStore) -> dict[str, Any]:
     """What a report cannot know from the configuration."""
     about = {"env": config.env.name, "data_return": store.card["returns"]["mean"], "data": store.digest}
+    about["data_returns"] = {name: store.card["returns"].get(name) for name in ("min", "mean", "max")}
     if not config.env.name:
         return {**about, "train_length": config.train.window, "axis": None, "axis_unit": None, "metric": "return"}
     spec = find_env(config.env.name)

@@ -9,6 +9,7 @@ import importlib.util
 import io
 import re
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,8 @@ WIDTH = 448
 LARGEST = (720, 480)
 """Width and height that pictures are brought near to."""
 MARGIN, SIZE = 12, 14
+LINES, SMALLEST = 2, 8
+"""Of a caption: lines of the usual print that it has room for, and its smallest print."""
 PAPER, INK = (255, 255, 255), (29, 36, 48)
 HOLD = 1.5
 """Seconds for which the last frame stays."""
@@ -176,15 +179,27 @@ def _scaled(picture: Array | str, size: tuple[int, int]) -> Image.Image:
 
 def _framed(picture: Image.Image, caption: str) -> Image.Image:
     """On white, with the caption below; both sides even, as films need them."""
-    advance, line = _cell()
+    _, line = _cell()
     width = max(WIDTH, picture.width + 2 * MARGIN)
-    height = picture.height + line + 3 * MARGIN
+    height = picture.height + LINES * line + 3 * MARGIN
     image = Image.new("RGB", (width + width % 2, height + height % 2), PAPER)
     image.paste(picture, ((width - picture.width) // 2, MARGIN))
-    room = int((width - 2 * MARGIN) / advance)
-    shown = caption if len(caption) <= room else f"{caption[: room - 1]}…"
-    ImageDraw.Draw(image).text((MARGIN, picture.height + 2 * MARGIN), shown, fill=INK, font=_font())
+    font, lines = _fitted(caption, width - 2 * MARGIN, LINES * line)
+    top = picture.height + 2 * MARGIN
+    for row, text in enumerate(lines):
+        ImageDraw.Draw(image).text((MARGIN, top + row * _cell(font)[1]), text, fill=INK, font=_font(font))
     return image
+
+
+def _fitted(caption: str, width: int, height: int) -> tuple[int, list[str]]:
+    """The largest print in which a caption fits whole, and its lines; one that fits in none is cut."""
+    for font in range(SIZE, SMALLEST - 1, -1):
+        advance, line = _cell(font)
+        lines = textwrap.wrap(caption, int(width / advance)) or [""]
+        if len(lines) <= height // line:
+            return font, lines
+    kept = lines[: height // line]
+    return SMALLEST, [*kept[:-1], f"{kept[-1][:-1]}…"]
 
 
 def _bytes(picture: Array) -> Array:

@@ -23,6 +23,7 @@ from rate.reports.plots import learning_curves, render
 from rate.reports.recall import Cross, cross_plot, crosses, recall_table
 from rate.reports.runs import RunSummary, read_runs
 from rate.reports.scores import Experiment, experiments, pooling_notes
+from rate.reports.settings import data_table, settings_table
 from rate.reports.sweeps import sweep_figure, sweeps
 from rate.reports.tables import Table, cost_table, escape_markdown, score_tables, summary_rows
 from rate.reports.tasks import Tasks, tasks_of, tasks_tables
@@ -64,6 +65,7 @@ def write_report(runs: Sequence[Path | str], out: Path | str) -> Report:
     tables = _tables(groups, tasks)
     remembered = crosses(groups)
     tables += [recall_table(remembered)] if remembered else []
+    tables += [table for table in (data_table(summaries), settings_table(summaries)) if table is not None]
     notes = _notes(summaries, groups)
     title = f"Report: {_names(groups)}"
     _make_directory(out)

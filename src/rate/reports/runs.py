@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rate.errors import CheckpointError, ConfigError
-from rate.files import reading
+from rate.files import reading, shown
 from rate.reports.files import read_jsonl, read_object, read_optional_object
 from rate.score import Score
 from rate.types import EpisodeRecord
@@ -85,6 +85,8 @@ class RunSummary:
     """Wall-clock time of these steps; None where it was not written down."""
     command: str
     """What started it, as a shell takes it; empty where that was not written down."""
+    data_returns: tuple[float, ...] | None = None
+    """Least, mean and highest return of the training data; None where they were not written down."""
     notes: tuple[str, ...]
     """What a reader of the numbers should know about the files."""
 
@@ -130,7 +132,8 @@ def _summary(path: Path, need_evaluation: bool) -> RunSummary:
         steps=int(max([0, *_logged(metrics, "step"), *(case.step for case in cases)])),
         train_seconds=next(reversed(_logged(metrics, "time/training_seconds")), None),
         command=_command(read_optional_object(path / "environment.json").get("command")),
-        notes=tuple(notes),
+        data_returns=_returns(meta.get("data_returns")),
+        notes=(*notes, *_began(meta.get("start_from"))),
     )
 
 
@@ -266,6 +269,18 @@ def _infer_axis(cases: Sequence[CaseResult]) -> str | None:
 
 def _command(arguments: Any) -> str:
     return shlex.join(map(str, arguments)) if isinstance(arguments, list) else ""
+
+
+def _returns(stored: Any) -> tuple[float, ...] | None:
+    values = [_number(stored.get(name)) for name in ("min", "mean", "max")] if isinstance(stored, Mapping) else [None]
+    return None if None in values else tuple(value for value in values if value is not None)
+
+
+def _began(stored: Any) -> list[str]:
+    """Where the weights of a run began, if with those of another."""
+    if not isinstance(stored, Mapping):
+        return []
+    return [f"began with the weights of {shown(stored.get('path'))}, step {shown(stored.get('step'))}"]
 
 
 def _number(value: Any) -> float | None:

@@ -14,7 +14,7 @@ from PIL import Image
 from rich.console import Console
 
 from rate.errors import ConfigError, MissingExtraError
-from rate.reports.film import Slide, check_film, half_blocks, write_film
+from rate.reports.film import MARGIN, WIDTH, Slide, _cell, _fitted, check_film, half_blocks, write_film
 
 TEXTS = [Slide("o..", "step 0"), Slide(".o.\n  #", "step 1"), Slide("\x1b[41m..o\x1b[0m\n  #\n  #", "step 2")]
 
@@ -43,7 +43,7 @@ def test_a_gif_holds_every_text_and_its_caption(tmp_path: Path) -> None:
     assert len(found) == 3 and len({frame.shape for frame in found}) == 1
     dark = [frame.sum(axis=2) < 380 for frame in found]
     assert all((one != other).any() for one, other in itertools.pairwise(dark))
-    assert all(frame[-30:].any() for frame in dark)  # the caption
+    assert all(frame[-50:].any() for frame in dark)  # the caption
     assert [frame[:-40].sum() for frame in dark] == sorted(frame[:-40].sum() for frame in dark)  # lines are added
     with Image.open(tmp_path / "a.gif") as film:
         film.seek(2)
@@ -105,3 +105,16 @@ def test_half_blocks_keep_the_colours() -> None:
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert len([line for line in lines if "▀" in line]) == 2
     assert "38;2;255;0;0;48;2;0;0;255" in lines[0] and lines[0].count("▀") == 4
+
+
+@pytest.mark.parametrize("numbers", [1, 6, 17])
+def test_captions_are_whole(numbers: int) -> None:
+    """Actions of many components are set in two lines, and smaller where they must be."""
+    caption = f"step 7 · action [{' '.join(['-0.123'] * numbers)}] · reward -0.01234 · return -123.4"
+    _, lines = _fitted(caption, WIDTH - 2 * MARGIN, 2 * _cell()[1])
+    assert " ".join(lines) == caption
+
+
+def test_a_caption_that_fits_in_no_print_is_cut_at_its_end() -> None:
+    font, lines = _fitted("x " * 900, WIDTH - 2 * MARGIN, 2 * _cell()[1])
+    assert lines[-1].endswith("…") and len(lines) * _cell(font)[1] <= 2 * _cell()[1]
