@@ -1,6 +1,6 @@
 """Every recipe; importing this package fills the registry."""
 
-from rate.recipes import aar, minigrid, popgym, tmaze, tmaze_endless
+from rate.recipes import aar, minigrid, popgym, standard, tmaze, tmaze_endless
 from rate.recipes.recipe import RECIPES, recipe
 from rate.recipes.suite import SUITES, Suite, SuiteRun, grid
 
@@ -14,6 +14,7 @@ __all__ = [
     "minigrid",
     "popgym",
     "recipe",
+    "standard",
     "tmaze",
     "tmaze_endless",
 ]

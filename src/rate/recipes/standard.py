@@ -1,0 +1,137 @@
+"""One recipe for every task: sizes and training follow from what its data says, and from nothing else.
+
+`benchmarks/learning` has the study behind it. The suite `learning` runs it on tasks that ask for different memories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rate.config import EnvConfig, RunConfig
+from rate.data.windows import DataConfig
+from rate.envs.popgym import PLAYED
+from rate.evaluation.evaluator import EvalConfig
+from rate.models import MODELS, ModelConfig
+from rate.recipes.suite import SUITES, Suite, SuiteRun
+from rate.training.config import TrainConfig
+
+SEGMENTS, LONGEST_SEGMENT = 3, 70
+MOST_ROWS = 30
+"""Memory tokens, as the paper has for POPGym; fewer where a segment has fewer steps."""
+STEPS, BATCH = 1000, 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What the data of a task says."""
+
+    steps: int
+    """Of the longest episode."""
+    closed: bool
+    """All episodes have this length, and no other will be asked for: a clock can be read."""
+    returns_vary: bool
+    """Else the return-to-go says nothing but the time, and says it wrongly after a mistake."""
+    numbers: int
+    """Of an observation, each class but one of a choice counted: a token that is narrower cannot hold them."""
+
+    @property
+    def segment(self) -> int:
+        """K: a third of the episode or at most 70 steps, an even number, so that half of it is a segment too."""
+        segments = max(SEGMENTS, -(-self.steps // LONGEST_SEGMENT))
+        return 2 * -(-self.steps // (2 * segments))
+
+    @property
+    def window(self) -> int:
+        """The whole episode."""
+        return -(-self.steps // self.segment) * self.segment
+
+
+def model_of(name: str, facts: Facts) -> ModelConfig:
+    """The same tokens, width and depth for all models; what is left is how they remember."""
+    width = 64 if facts.numbers <= 64 else 128
+    told = {"return_to_go": facts.returns_vary, "previous_action": True, "width": width}
+    told["timesteps"] = facts.steps if facts.closed else 0
+    network = {"layers": 2, "heads": 4, "head_width": width // 4, "feed_forward": 4 * width}
+    own: dict[str, dict[str, Any]] = {
+        "rate": {
+            **network,
+            "segment_len": facts.segment,
+            "memory_tokens": min(MOST_ROWS, max(10, facts.segment)),
+            "memory_noise": 0.3,
+            "valve_bias": 4.0,
+            "valve_start": "aligned",
+        },
+        "dt": network,
+        "bc-lstm": {"hidden": 2 * width, "forget_bias": 3.0},
+    }
+    return MODELS.get(name)(facts.window, **told, **own[name])
+
+
+def train_of(name: str, facts: Facts) -> TrainConfig:
+    """The same training for all models. RATE sees long segments first, which teach the task, then shorter ones."""
+    segment, window = facts.segment, facts.window
+    lengths = (window, segment, segment // 2) if name == "rate" else ()
+    return TrainConfig(
+        window=window,
+        steps=STEPS,
+        batch_size=BATCH,
+        learning_rate=3e-3,
+        betas=(0.9, 0.95),
+        segment_lens=lengths,
+    )
+
+
+def standard(env: str, model: str, facts: Facts, data: DataConfig, cases: tuple[str, ...] = ()) -> RunConfig:
+    """One model on one task."""
+    return RunConfig(
+        recipe="standard",
+        env=EnvConfig(name=env),
+        model=model_of(model, facts),
+        data=data,
+        train=train_of(model, facts),
+        eval=EvalConfig(cases=cases),
+    )
+
+
+def _popgym(family: str, numbers: int, *, closed: bool) -> tuple[str, Facts, DataConfig, tuple[str, ...]]:
+    env = f"popgym/{family}-Easy"
+    facts = Facts(steps=PLAYED[env], closed=closed, returns_vary=not closed, numbers=numbers)
+    return env, facts, DataConfig(episodes=3000), ()
+
+
+def tasks() -> Iterator[tuple[str, Facts, DataConfig, tuple[str, ...]]]:
+    """Tasks that ask for a bit over a long time, for many things at once, or for things that change."""
+    bit = {"closed": False, "returns_vary": False}
+    lengths = tuple(f"length={length}" for length in (30, 90, 900, 9600))
+    yield "tmaze", Facts(steps=30, numbers=4, **bit), DataConfig(episodes=6000, options=("length=30",)), lengths
+    chain = DataConfig(episodes=3000, options=("corridors=3", "length=30"))
+    yield "tmaze-endless", Facts(steps=90, numbers=4, **bit), chain, ("corridors=3", "corridors=10", "corridors=30")
+    exact = DataConfig(episodes=6000, options=("length=90",))
+    yield "aar", Facts(steps=90, numbers=3, **bit), exact, ("length=90", "length=180")
+    sizes = tuple(f"size={size}" for size in (41, 61, 151, 501))
+    grids = DataConfig(episodes=5000, options=("size=41",))
+    yield "minigrid-memory", Facts(steps=90, numbers=64, **bit), grids, sizes
+    yield _popgym("Autoencode", 4, closed=True)
+    yield _popgym("CountRecall", 2, closed=True)
+    yield _popgym("Concentration", 104, closed=False)
+
+
+def runs() -> Iterator[SuiteRun]:
+    """RATE, a window and a recurrent network with the same options; three seeds."""
+    for seed in range(3):
+        for env, facts, data, cases in tasks():
+            for model in ("rate", "dt", "bc-lstm"):
+                config = replace(standard(env, model, facts, data, cases), seed=seed)
+                yield SuiteRun(name=f"{env.removeprefix('popgym/')}/{model}/seed{seed}", config=config)
+
+
+SUITES.add(
+    "learning",
+    Suite(
+        name="learning",
+        summary="one recipe for rate, dt and bc-lstm on seven tasks that ask for different memories",
+        runs=lambda: list(runs()),
+    ),
+)

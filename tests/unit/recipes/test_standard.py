@@ -1,0 +1,39 @@
+"""The one recipe: what follows from the facts of a task, and that all models get the same of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rate.recipes import SUITES
+from rate.recipes.standard import Facts, model_of, train_of
+
+BIT = Facts(steps=30, closed=False, returns_vary=False, numbers=4)
+
+
+@pytest.mark.parametrize("steps", [2, 5, 30, 51, 103, 210, 311, 831])
+def test_windows_hold_the_episode_in_whole_and_in_half_segments(steps: int) -> None:
+    facts = replace(BIT, steps=steps)
+    train, rate = train_of("rate", facts), model_of("rate", facts)
+    assert steps <= train.window < steps + 3 * facts.segment and facts.segment <= 70
+    assert train.segment_lens == (facts.window, facts.segment, facts.segment // 2)
+    assert all(train.window % length == 0 for length in train.segment_lens)
+    rate.check_window(train.window)
+
+
+def test_a_clock_and_returns_are_given_where_they_mean_something() -> None:
+    for model in ("rate", "dt", "bc-lstm"):
+        plain, told = model_of(model, BIT), model_of(model, replace(BIT, closed=True, returns_vary=True, numbers=104))
+        assert (plain.timesteps, plain.return_to_go, plain.width) == (0, False, 64)
+        assert (told.timesteps, told.return_to_go, told.width) == (30, True, 128)
+
+
+def test_all_models_are_trained_alike() -> None:
+    trained = {replace(train_of(model, BIT), segment_lens=()) for model in ("rate", "dt", "bc-lstm")}
+    assert len(trained) == 1
+
+
+def test_the_suite_names_each_run_once() -> None:
+    names = [run.name for run in SUITES.get("learning").runs()]
+    assert len(names) == len(set(names)) == 7 * 3 * 3
