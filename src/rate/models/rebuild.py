@@ -31,8 +31,8 @@ def build_policy(config: ModelConfig, spaces: Spaces, shapes: Shapes | None = No
     """The policy with fresh weights; ConfigError if it has other tensors than `shapes`, or no room on this machine."""
     try:
         outline = _outline(config, spaces, MOST_TENSORS if shapes is None else len(shapes))
-    except (RuntimeError, OverflowError, MemoryError) as reason:  # sizes that are no sizes
-        raise ConfigError(f"{config.name} cannot be built: {shown(reason)}") from None
+    except (RuntimeError, OverflowError, MemoryError, TypeError) as reason:  # sizes that are no sizes
+        raise ConfigError(f"{config.name} cannot be built: {shown(reason, 100)}") from None
     if shapes is not None:
         _compare({name: tuple(tensor.shape) for name, tensor in outline.state_dict().items()}, shapes)
     needed = sum(tensor.numel() * tensor.element_size() for tensor in (*outline.parameters(), *outline.buffers()))

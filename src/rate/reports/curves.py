@@ -69,7 +69,7 @@ def series(metrics: Iterable[Mapping[str, Any]], key: str) -> Series:
     """Step to value, in the order of the steps; values that are not finite are left out."""
     pairs = ((line.get("step"), line.get(key)) for line in metrics)
     found = {float(x): float(y) for x, y in pairs if isinstance(x, (int, float)) and isinstance(y, (int, float))}
-    return {step: found[step] for step in sorted(found) if math.isfinite(found[step])}
+    return {step: found[step] for step in sorted(found) if math.isfinite(step + found[step])}
 
 
 def evaluation_series(metrics: Sequence[Mapping[str, Any]], suffix: str) -> Series:

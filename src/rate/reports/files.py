@@ -49,9 +49,14 @@ def _numbered_lines(path: Path) -> list[tuple[int, bytes]]:
     return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
 
 
+def _whole(text: str) -> float:
+    """A whole number; one beyond 64 bits is one that no float needs to hold: infinite or rounded."""
+    return int(text) if len(text) < 20 else float(text)
+
+
 def _parse_object(line: bytes) -> dict[str, Any] | None:
     try:
-        value = json.loads(line)
+        value = json.loads(line, parse_int=_whole)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

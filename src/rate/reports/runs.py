@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rate.errors import CheckpointError, ConfigError
-from rate.files import reading, shown
+from rate.files import LONGEST_LINE, reading, shown
 from rate.reports.files import read_jsonl, read_object, read_optional_object
 from rate.score import Score
 from rate.types import EpisodeRecord
@@ -116,17 +116,17 @@ def _summary(path: Path, need_evaluation: bool) -> RunSummary:
     return RunSummary(
         path=path,
         name=path.resolve().name,
-        model=str(_lookup(config, path, "model", "name")),
-        env=str(_lookup(config, path, "env", "name")),
+        model=shown(_lookup(config, path, "model", "name")),
+        env=shown(_lookup(config, path, "env", "name")),
         seed=_seed(config, path),
         config=config,
         metrics=tuple(metrics),
         cases=cases,
         altered=tuple(one for one in evaluated if plain.get(one.case) is not one),
         score=_score(meta, records),
-        tags=tuple(map(str, meta.get("tags") or ())),
-        axis=str(meta.get("axis") or "") or _infer_axis(cases),
-        axis_unit=str(meta.get("axis_unit") or ""),
+        tags=tuple(map(shown, meta.get("tags") or ())),
+        axis=shown(meta.get("axis") or "") or _infer_axis(cases),
+        axis_unit=shown(meta.get("axis_unit") or ""),
         train_length=_number(meta.get("train_length")),
         data_return=_number(meta.get("data_return")),
         steps=int(max([0, *_logged(metrics, "step"), *(case.step for case in cases)])),
@@ -180,7 +180,7 @@ def _prompt(config: Mapping[str, Any]) -> str:
 def _record(line: Mapping[str, Any], path: Path) -> EpisodeRecord:
     try:
         record = EpisodeRecord(
-            case=str(line["case"]),
+            case=shown(line["case"]),
             evaluation=str(line.get("evaluation") or ""),
             seed=int(line["seed"]),
             episode_return=float(line["episode_return"]),
@@ -189,7 +189,7 @@ def _record(line: Mapping[str, Any], path: Path) -> EpisodeRecord:
             target_return=float(line["target_return"]),
             checkpoint=str(line["checkpoint"]),
             step=int(line["step"]),
-            tags={str(key): str(value) for key, value in (line.get("tags") or {}).items()},
+            tags={shown(key): shown(value) for key, value in (line.get("tags") or {}).items()},
             intervention=str(line.get("intervention") or ""),
             prompt=str(line.get("prompt") or "countdown"),
         )
@@ -268,7 +268,7 @@ def _infer_axis(cases: Sequence[CaseResult]) -> str | None:
 
 
 def _command(arguments: Any) -> str:
-    return shlex.join(map(str, arguments)) if isinstance(arguments, list) else ""
+    return shown(shlex.join(map(str, arguments)), 4 * LONGEST_LINE) if isinstance(arguments, list) else ""
 
 
 def _returns(stored: Any) -> tuple[float, ...] | None:
