@@ -41,7 +41,10 @@ def trainer_of(path: Path, objective: Objective | None = None, **fields: Any) ->
     seed_everything(run.seed)
     return Trainer(
         policy=run.model.build(store.spaces),
-        objective=objective or BehaviourCloning(partial(unroll, bptt_segments=run.train.bptt_segments)),
+        objective=objective
+        or BehaviourCloning(
+            partial(unroll, bptt_segments=run.train.bptt_segments, action_noise=run.train.action_noise)
+        ),
         config=run.train,
         run=RunDir.create(path, config_to_json(run), {}, {}),
         train=Windows(store, train, length=run.train.window, seed=run.seed),
@@ -403,11 +406,17 @@ def test_it_trains_with_the_segments_of_its_stage_and_is_judged_with_its_own(tmp
     assert set(judged) == {3} == {trainer.policy.segment_len}
 
 
-@pytest.mark.parametrize("stop", [1, 2, 3])
-def test_a_run_in_stages_resumes_bit_for_bit(stop: int, tmp_path: Path) -> None:
-    plan = config(steps=4, segment_lens=(9, 3), validate_every=1, checkpoint_every=1)
+DRAWN = {"bptt_segments": 2, "action_noise": 0.5}
+
+
+@pytest.mark.parametrize(("stop", "fields"), [*((stop, {"segment_lens": (9, 3)}) for stop in (1, 2, 3)), (2, DRAWN)])
+def test_a_run_in_stages_or_with_drawn_errors_resumes_bit_for_bit(
+    stop: int, fields: dict[str, Any], tmp_path: Path
+) -> None:
+    fields = {"steps": 4, "validate_every": 1, "checkpoint_every": 1, **fields}
+    plan = config(**fields)
     train_run(plan, tmp_path / "whole")
-    trainer = trainer_of(tmp_path / "part", steps=4, segment_lens=(9, 3), validate_every=1, checkpoint_every=1)
+    trainer = trainer_of(tmp_path / "part", **fields)
 
     def kill(step: int, _: object) -> None:
         if step == stop:
