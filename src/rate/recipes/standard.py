@@ -9,18 +9,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
 from rate.config import EnvConfig, RunConfig
+from rate.data.checks import leaf_spaces
+from rate.data.store import TrajectoryStore
 from rate.data.windows import DataConfig
 from rate.envs.popgym import PLAYED
 from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS, ModelConfig
 from rate.recipes.suite import SUITES, Suite, SuiteRun
 from rate.training.config import TrainConfig
+from rate.types import Array
 
 SEGMENTS, LONGEST_SEGMENT = 3, 70
 MOST_ROWS = 30
 """Memory tokens, as the paper has for POPGym; fewer where a segment has fewer steps."""
 STEPS, BATCH = 1000, 32
+SAMPLE = 2000
+"""Observations that are looked at."""
+SAME = 1e-3
+"""Returns that differ by less than this share are the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +45,7 @@ class Facts:
     returns_vary: bool
     """Else the return-to-go says nothing but the time, and says it wrongly after a mistake."""
     numbers: int
-    """Of an observation, each class but one of a choice counted: a token that is narrower cannot hold them."""
+    """Independent directions in which observations differ: a token that is narrower cannot hold them."""
 
     @property
     def segment(self) -> int:
@@ -46,6 +57,39 @@ class Facts:
     def window(self) -> int:
         """The whole episode."""
         return -(-self.steps // self.segment) * self.segment
+
+
+def facts_of(store: TrajectoryStore, *, open_ended: bool) -> Facts:
+    """`open_ended`: other lengths than those of the data will be asked for, so that no clock can be trusted."""
+    lengths, returns = store.lengths, store.returns
+    return Facts(
+        steps=int(lengths.max()),
+        closed=bool(lengths.min() == lengths.max()) and not open_ended,
+        returns_vary=bool(np.ptp(returns) > SAME * np.abs(returns).max()),
+        numbers=directions(store),
+    )
+
+
+def directions(store: TrajectoryStore) -> int:
+    """How many directions hold 99 % of the variance of observations, each class of a choice a number; images: none."""
+    spaces = {name: space for name, space in leaf_spaces(store.spaces).items() if name != "actions"}
+    shard = store.shards[0]
+    rows = np.random.default_rng(0).integers(0, len(shard.columns[next(iter(spaces))]), SAMPLE)
+    parts = [_numbers(np.asarray(shard.columns[name][rows]), space) for name, space in spaces.items()]
+    table = np.concatenate([part - part.mean(0) for part in parts], 1)
+    variance = np.linalg.svd(table, compute_uv=False) ** 2
+    return int(np.searchsorted(np.cumsum(variance), 0.99 * variance.sum())) + 1 if variance.sum() > 0 else 0
+
+
+def _numbers(rows: Array, space: gym.Space[Any]) -> NDArray[np.float64]:
+    """Rows of numbers, in units of their spread; classes as one number each."""
+    flat = rows.reshape(len(rows), -1)
+    if isinstance(space, (gym.spaces.Discrete, gym.spaces.MultiDiscrete)):
+        return np.concatenate([np.eye(column.max() - column.min() + 1)[column - column.min()] for column in flat.T], 1)
+    if isinstance(space, gym.spaces.Box) and len(space.shape) >= 3:
+        return np.zeros((len(rows), 1))
+    spread = flat.astype(np.float64).std(0)
+    return flat / np.where(spread > 0, spread, 1)
 
 
 def model_of(name: str, facts: Facts) -> ModelConfig:
@@ -112,10 +156,10 @@ def tasks() -> Iterator[tuple[str, Facts, DataConfig, tuple[str, ...]]]:
     yield "aar", Facts(steps=90, numbers=3, **bit), exact, ("length=90", "length=180")
     sizes = tuple(f"size={size}" for size in (41, 61, 151, 501))
     grids = DataConfig(episodes=5000, options=("size=41",))
-    yield "minigrid-memory", Facts(steps=90, numbers=64, **bit), grids, sizes
+    yield "minigrid-memory", Facts(steps=90, numbers=11, closed=False, returns_vary=True), grids, sizes
     yield _popgym("Autoencode", 4, closed=True)
     yield _popgym("CountRecall", 2, closed=True)
-    yield _popgym("Concentration", 104, closed=False)
+    yield _popgym("Concentration", 88, closed=False)
 
 
 def runs() -> Iterator[SuiteRun]:

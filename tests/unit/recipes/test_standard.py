@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from rate.data.collect import collect
+from rate.envs import ENVS
+from rate.envs.spec import CollectRequest
 from rate.recipes import SUITES
-from rate.recipes.standard import Facts, model_of, train_of
+from rate.recipes.standard import Facts, facts_of, model_of, train_of
 
 BIT = Facts(steps=30, closed=False, returns_vary=False, numbers=4)
 
@@ -37,3 +41,18 @@ def test_all_models_are_trained_alike() -> None:
 def test_the_suite_names_each_run_once() -> None:
     names = [run.name for run in SUITES.get("learning").runs()]
     assert len(names) == len(set(names)) == 7 * 3 * 3
+
+
+@pytest.mark.parametrize(
+    ("env", "options", "expected"),
+    [
+        ("tmaze", {"length": 12}, Facts(steps=11, closed=False, returns_vary=False, numbers=4)),
+        ("tmaze", {"length": 12, "loss_fraction": 0.5}, Facts(steps=11, closed=False, returns_vary=True, numbers=4)),
+        ("aar", {"length": 9}, Facts(steps=9, closed=True, returns_vary=False, numbers=3)),
+        ("minigrid-memory", {"size": 11}, Facts(steps=19, closed=False, returns_vary=True, numbers=13)),
+    ],
+)
+def test_the_facts_are_read_off_the_data(env: str, options: dict[str, float], expected: Facts, tmp_path: Path) -> None:
+    store = collect(ENVS.get(env), CollectRequest(episodes=60, seed=0, kwargs=options), tmp_path / "data")
+    assert facts_of(store, open_ended=False) == expected
+    assert not facts_of(store, open_ended=True).closed
