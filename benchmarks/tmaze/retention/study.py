@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 
 import rate
-from rate.evaluation.evaluator import EvalConfig, Evaluator
+from rate.evaluation.evaluator import EvalConfig
 from rate.evaluation.statistics import wilson_interval
 from rate.files import write_atomically, write_json
-from rate.models.segment import SegmentPolicy
-from rate.nn.memory import Valve
+from rate.models.interventions import Handover, Moment
+from rate.models.segment import Carried
 
 HORIZONS = (30, 90, 300, 900, 2400)
 DISTURBED = 300
@@ -39,30 +38,25 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
 """Name to changes of the model, changes of training, and number of seeds."""
 
 
-class Disturbed(nn.Module):
-    """A valve whose output is hit by noise, also while acting."""
+class Disturbed(Handover):
+    """memory = memory + strength x noise, at every segment."""
 
-    def __init__(self, valve: Valve, sigma: float) -> None:
-        super().__init__()
-        self.valve, self.sigma, self.extra = valve, sigma, valve.extra
+    part = "memory"
 
-    def forward(self, incoming: Tensor, written: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        kept, cell = self.valve(incoming, written, cell)
-        return kept + self.sigma * torch.randn_like(kept), cell
+    def change(self, carried: Carried, at: Moment) -> Carried:
+        return replace(carried, memory=carried.memory + self.strength * at.noise(carried.memory, "disturbed"))
+
+
+rate.INTERVENTIONS.add("memory-disturbed", Disturbed)
 
 
 def disturbed(run: rate.Run, episodes: int) -> dict[str, int]:
     """Successes under disturbance, per strength of the noise."""
-    policy = run.policy
-    assert isinstance(policy, SegmentPolicy)
-    valve, won = policy.valve, {}
+    won = {}
     for sigma in SIGMAS:
-        policy.valve = Disturbed(valve, sigma)
-        spec = rate.ENVS.get("tmaze")
-        evaluator = Evaluator(spec=spec, config=EvalConfig(episodes=episodes, batch=episodes))
-        result = evaluator.run(policy, spec.case(length=DISTURBED), checkpoint="disturbed", step=run.step)
+        judge = EvalConfig(episodes=episodes, batch=episodes)
+        (result,) = run.evaluate(f"length={DISTURBED}", config=judge, intervene=f"memory-disturbed={sigma}")
         won[str(sigma)] = sum(bool(record.success) for record in result.records)
-    policy.valve = valve
     return won
 
 

@@ -76,16 +76,11 @@ def intervene(actor: Actor, *interventions: Intervention | str, seed: int = 0) -
         yield
 
 
-class Mixed(Intervention):
-    """What is carried becomes (1 - strength) of itself and strength of something else."""
+class Handover(Intervention):
+    """Changes what one segment hands to the next."""
 
     part: str
-    """memory or cache."""
-
-    def __init__(self, strength: float = 1.0) -> None:
-        super().__init__(strength)
-        if not 0 <= strength <= 1:
-            raise ConfigError(f"the strength of an intervention is {strength:g}; it must be between 0 and 1")
+    """memory or cache: what the policy must carry."""
 
     def check(self, policy: SequencePolicy[Any]) -> None:
         if not isinstance(policy, SegmentPolicy) or not getattr(policy.slots, self.part):
@@ -95,9 +90,21 @@ class Mixed(Intervention):
         assert isinstance(policy, SegmentPolicy)
         return [policy.carry.register_forward_hook(lambda place, given, carried: self.change(carried, now()))]
 
+    @abstractmethod
     def change(self, carried: Carried, at: Moment) -> Carried:
-        """The cell of a valve is a part of its memory."""
-        if self.part == "memory":
+        """What is handed over instead."""
+
+
+class Mixed(Handover):
+    """What is carried becomes (1 - strength) of itself and strength of something else."""
+
+    def __init__(self, strength: float = 1.0) -> None:
+        super().__init__(strength)
+        if not 0 <= strength <= 1:
+            raise ConfigError(f"the strength of an intervention is {strength:g}; it must be between 0 and 1")
+
+    def change(self, carried: Carried, at: Moment) -> Carried:
+        if self.part == "memory":  # of which the cell of a valve is a part
             return replace(
                 carried, memory=self._mix(carried.memory, at, "memory"), cell=self._mix(carried.cell, at, "cell")
             )
