@@ -101,7 +101,9 @@ def typed(name: str, value: Any, hint: Any, strict: bool = False) -> Any:
     if not strict and typing.get_origin(hint) is tuple and isinstance(value, (str, list)):
         value = (value,) if isinstance(value, str) else tuple(value)
     if not fits(value, hint):
-        raise ConfigError(f"{name} is {value!r}; it must be of type {type_name(hint)}")
+        known = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
+        rule = f"one of {', '.join(map(str, known))}" if known else f"of type {type_name(hint)}"
+        raise ConfigError(f"{name} is {value!r}; it must be {rule}")
     return value
 
 

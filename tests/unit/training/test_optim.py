@@ -153,7 +153,7 @@ def test_betas(betas: Any) -> None:
 
 @pytest.mark.parametrize("field", ["schedule", "precision"])
 def test_choices(field: str) -> None:
-    with pytest.raises(ConfigError, match=f"train.{field} is other; it must be one of"):
+    with pytest.raises(ConfigError, match=f"train.{field} is 'other'; it must be one of"):
         TrainConfig(**{field: "other"})
 
 
