@@ -16,11 +16,11 @@ from rate.envs.own import find_env
 from rate.envs.success import Rule
 from rate.errors import CheckpointError, ConfigError, RateError, UnknownNameError
 from rate.evaluation.evaluator import EvalConfig, cases_of
-from rate.files import reading
 from rate.models import MODELS, ModelConfig
 from rate.objectives import OBJECTIVES, BehaviourCloningConfig, ObjectiveConfig
 from rate.registry import CONFIG_CLASSES, check_names
 from rate.serial import check_types, from_dict, to_dict, typed
+from rate.system.files import reading
 from rate.training.config import TrainConfig
 
 if TYPE_CHECKING:

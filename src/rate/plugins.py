@@ -10,8 +10,9 @@ import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 from types import ModuleType
 
@@ -65,12 +66,12 @@ def use(names: Iterable[str]) -> None:
 
 
 def options() -> list[str]:
-    """The words that name the same modules again, for a command that is told to the user or kept with a run."""
+    """The words that name the same modules again, for a command that is shown to the user or kept with a run."""
     return [word for name in NAMED for word in ("--import", name)]
 
 
 def load_installed() -> list[Plugin]:
-    """Import what installed packages offer. One that is broken is told of, and does not stop the others."""
+    """Import what installed packages offer. One that is broken is named, and does not stop the others."""
     return [_load(entry) for entry in sorted(metadata.entry_points(group=GROUP), key=lambda one: one.name)]
 
 
@@ -89,8 +90,13 @@ def needed() -> list[str]:
     return list(dict.fromkeys([*NAMED, *others]))
 
 
+def importer() -> Callable[[], None]:
+    """What another process calls to know these names; it can be sent there."""
+    return partial(import_needed, needed())
+
+
 def import_needed(names: Iterable[str]) -> None:
-    """In a worker: import what `needed` told; what is not there will be missed by its name."""
+    """In a worker: import what `needed` named; what is not there will be missed by its name."""
     for name in names:
         with contextlib.suppress(Exception):
             importlib.import_module(name)

@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 from rate.errors import CheckpointError, ConfigError
-from rate.files import shown
+from rate.system.files import shown
 
 T = TypeVar("T")
 Resolve = Callable[[str], type[Any]]

@@ -17,7 +17,7 @@ from rate.data import open_data
 from rate.data.importers import import_data
 from rate.data.spaces import space_from_json, space_to_json
 from rate.experiment.check import check_data
-from rate.files import read_json
+from rate.system.files import read_json
 
 SHARD = "shard-00000"
 

@@ -19,7 +19,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-import rate.files
+import rate.system.files
 from integration.tiny import assert_same_run, config, files, words
 from rate.cli.main import main
 from rate.data.columns import crc32
@@ -403,8 +403,8 @@ class FullDisk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, suffix: str, after: int) -> None:
         self.suffix, self.left = suffix, after
-        self.whole = rate.files.open_to_write
-        monkeypatch.setattr(rate.files, "open_to_write", self.open)
+        self.whole = rate.system.files.open_to_write
+        monkeypatch.setattr(rate.system.files, "open_to_write", self.open)
 
     def open(self, path: Path, mode: str) -> Any:
         file = self.whole(path, mode)

@@ -141,7 +141,7 @@ def test_a_note_where_data_and_evaluation_share_seeds(
 HOLD = """
 import sys, time
 from pathlib import Path
-from rate.training.lock import locked
+from rate.training.run_dir import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

@@ -22,7 +22,7 @@ from rate.experiment import experiment as experiment_module
 from rate.experiment import run_all, run_state, train_run
 from rate.experiment.suite import CLAIM
 from rate.recipes import SUITES, Suite, SuiteRun
-from rate.training.lock import locked
+from rate.training.run_dir import locked
 
 NAMES = ("rate-9/seed0", "rate-9/seed1", "other")
 SCRIPT = """

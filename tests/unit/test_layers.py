@@ -14,8 +14,8 @@ ROOT = Path(rate.__file__).parent
 
 LAYERS = [
     {"errors"},
-    {"files"},
-    {"registry", "types", "score", "seeding", "serial", "images", "lock"},
+    {"system"},
+    {"registry", "types", "score", "seeding", "serial", "images"},
     {"plugins"},
     {"nn"},
     {"models"},
@@ -36,7 +36,7 @@ LAYERS = [
 ]
 """From low to high."""
 
-LOW = {"errors", "files", "registry", "types", "score", "seeding", "serial", "images", "lock", "plugins"}
+LOW = {"errors", "system", "registry", "types", "score", "seeding", "serial", "images", "plugins"}
 ONLY = {
     "nn": LOW,
     "models": {*LOW, "nn"},
@@ -45,7 +45,7 @@ ONLY = {
     "objectives": {*LOW, "models", "nn"},
     "evaluation": {*LOW, "models", "envs.spec", "envs.batch", "envs.success", "data.windows", "data.spaces"},
     "training": {*LOW, "models", "objectives", "data.windows", "data.spaces"},
-    "reports": {"errors", "files", "types", "score", "serial", "evaluation.statistics"},
+    "reports": {"errors", "system.files", "types", "score", "serial", "evaluation.statistics"},
 }
 """Packages that may import less than their layer allows; a package names all of its files, a file itself only."""
 

@@ -69,9 +69,9 @@ def test_several_names_may_be_meant() -> None:
 
 def test_what_is_imported_later() -> None:
     things: Registry[object] = Registry("thing")
-    things.later("lock", "rate.training.lock:locked", "holds a directory")
+    things.later("lock", "rate.training.run_dir:locked", "holds a directory")
     assert things.names() == ["lock"] and things.summary("lock") == "holds a directory"
-    assert things.get("lock") is importlib.import_module("rate.training.lock").locked
+    assert things.get("lock") is importlib.import_module("rate.training.run_dir").locked
     with pytest.raises(ValueError, match="registered twice"):
         things.add("lock", 1)
 

@@ -21,9 +21,9 @@ import torch
 import rate
 from rate.evaluation.evaluator import EvalConfig
 from rate.evaluation.statistics import wilson_interval
-from rate.files import write_atomically, write_json
 from rate.models.interventions import Handover, Moment
 from rate.models.segment import Carried
+from rate.system.files import write_atomically, write_json
 
 HORIZONS = (30, 90, 300, 900, 2400)
 DISTURBED = 300

@@ -30,8 +30,8 @@ from rate.errors import ConfigError
 from rate.evaluation.evaluator import CaseResult
 from rate.evaluation.held_out import HeldOut
 from rate.experiment import Run, collect_once, collect_to, data_root
-from rate.files import LONGEST_LINE, plain, shown
 from rate.reports import write_report
+from rate.system.files import LONGEST_LINE, plain, shown
 
 
 def print_json(value: Any) -> None:
@@ -234,7 +234,7 @@ def bench(*, json: Path | None = None, quick: bool = False) -> None:
     """
     from rate.bench import run_bench
     from rate.cli.bench_table import print_bench
-    from rate.files import write_json
+    from rate.system.files import write_json
 
     if json is not None:
         json.parent.mkdir(parents=True, exist_ok=True)

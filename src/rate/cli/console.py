@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from rate.envs.spec import EvalCase
-from rate.files import LONGEST_LINE, plain, shown
+from rate.system.files import LONGEST_LINE, plain, shown
 
 WIDE = 140
 """Columns of what goes to a file or a pipe, where nothing must be wrapped."""

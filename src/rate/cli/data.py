@@ -24,7 +24,7 @@ from rate.envs.own import find_env
 from rate.envs.spec import spaces_of
 from rate.experiment import data_root
 from rate.experiment.check import check_data
-from rate.files import shown
+from rate.system.files import shown
 
 LONGEST = 2000
 """Characters of a line about a data set: descriptions of spaces are long."""

@@ -22,7 +22,7 @@ from rate.models import MODELS
 from rate.models.actor import Actor
 from rate.objectives import BehaviourCloning
 from rate.plugins import Plugin, load_installed
-from rate.training.device import pick_device, versions
+from rate.system.device import pick_device, versions
 from rate.types import Segment
 
 PACKAGE = "rate-rl"

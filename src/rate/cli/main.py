@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 import rate
 from rate import plugins
 from rate.errors import ConfigError, RateError, StoredCodeError
-from rate.files import LONGEST_LINE, shown
 from rate.registry import Registry
-from rate.training.signals import Interrupted
+from rate.system.files import LONGEST_LINE, shown
+from rate.system.signals import Interrupted
 
 Command = Callable[[Sequence[str]], int | None]
 """The words after its name -> its exit code; None: 0."""

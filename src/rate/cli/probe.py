@@ -18,10 +18,10 @@ from rate.evaluation.agreement import Agreement, agreement, can_be_asked
 from rate.evaluation.evaluator import OnStep
 from rate.evaluation.probes import Preservation, check_has_memory, probe_memory
 from rate.experiment import Run
-from rate.files import check_own, check_writable
 from rate.reports.preservation import PreservationCurves, write_preservation
 from rate.seeding import Purpose, episode_seeds
 from rate.serial import to_dict
+from rate.system.files import check_own, check_writable
 
 ASKED = 5
 """Episodes in which the expert is asked, one after the other."""

@@ -28,7 +28,7 @@ from rate.recipes.suite import in_path
 from rate.registry import check_names
 from rate.reports import write_report
 from rate.reports.tables import format_seconds
-from rate.training.signals import Interrupted
+from rate.system.signals import Interrupted
 
 
 def suite(

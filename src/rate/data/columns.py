@@ -18,7 +18,7 @@ import gymnasium as gym
 import numpy as np
 
 from rate.errors import DataError
-from rate.files import disk_message
+from rate.system.files import disk_message
 from rate.types import Array, Tree
 
 Form = Any
@@ -159,17 +159,6 @@ def crc32(path: Path) -> str:
         while chunk := file.read(CRC_CHUNK):
             value = zlib.crc32(chunk, value)
     return f"{value:08x}"
-
-
-def sync_directory(path: Path) -> None:
-    """Make renames inside a directory survive a power cut, where the system can."""
-    if os.name == "nt":  # directories cannot be opened there
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

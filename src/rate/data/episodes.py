@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rate.data.checks import as_rewards, conform
 from rate.data.flat import FOLLOWING, INFOS, Episode
 from rate.errors import DataError
-from rate.files import shown
+from rate.system.files import shown
 from rate.types import Array, Spaces, Trajectory, Tree, tree_leaves, tree_map
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rate.errors import DataError
-from rate.files import shown
+from rate.system.files import shown
 from rate.types import Tree
 
 Key = tuple[str, ...]

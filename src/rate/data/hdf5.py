@@ -16,7 +16,7 @@ import numpy as np
 
 from rate.data.limits import admit, admit_in_memory
 from rate.errors import DataError, MissingExtraError
-from rate.files import reading, shown
+from rate.system.files import reading, shown
 from rate.types import Array, Tree
 
 CACHE = 1 << 26

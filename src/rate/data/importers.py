@@ -18,7 +18,7 @@ from rate.data.place import made_aside
 from rate.data.store import TrajectoryStore
 from rate.data.writer import StoreWriter
 from rate.errors import ConfigError, DataError
-from rate.files import reading, shown
+from rate.system.files import reading, shown
 from rate.types import Spaces, Tree
 
 Format = Literal["d4rl", "npz", "pickle"]

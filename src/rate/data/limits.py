@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from rate.errors import DataError
-from rate.files import shown
+from rate.system.files import shown
 
 PACKED = 1100
 """Times that packed bytes may grow: deflate, which NPZ and HDF5 use, packs at most 1,032 into one."""

@@ -28,8 +28,8 @@ from rate.data.place import hidden, made_aside, sweep
 from rate.data.spaces import spaces_from_json
 from rate.data.store import StoreWriter, TrajectoryStore, is_store
 from rate.errors import DataError, MissingExtraError
-from rate.files import read_json, reading, shown
 from rate.registry import did_you_mean
+from rate.system.files import read_json, reading, shown
 from rate.types import Array, Spaces, Trajectory, Tree
 
 METADATA = "metadata.json"

@@ -18,7 +18,7 @@ from rate.data.place import hidden, made_aside, sweep
 from rate.data.spaces import spaces_to_json
 from rate.data.store import TrajectoryStore
 from rate.errors import DataError
-from rate.files import shown, write_all
+from rate.system.files import shown, write_all
 from rate.types import Trajectory, Tree
 
 

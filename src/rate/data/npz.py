@@ -12,7 +12,7 @@ import numpy as np
 from rate.data.limits import admit, admit_in_memory
 from rate.data.npy import read_header
 from rate.errors import DataError
-from rate.files import reading, shown
+from rate.system.files import reading, shown
 from rate.types import Array
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from rate.data.minari import data_directory, load_minari
 from rate.data.store import TrajectoryStore, is_store
 from rate.errors import DataError
-from rate.files import shown
+from rate.system.files import shown
 
 PREFIX = "minari:"
 MINARI_ID = re.compile(r"(?:[\w-]+/)*[\w.-]+-v\d+")

@@ -16,7 +16,7 @@ from rate.data.checks import common_infos, like
 from rate.data.episodes import arrays
 from rate.data.flat import FOLLOWING, INFOS, KNOWN, NEEDED, NUMBERS, Key, check_columns, common_name, nested
 from rate.errors import DataError
-from rate.files import shown
+from rate.system.files import shown
 from rate.types import Array
 
 ADMITTED = {

@@ -16,8 +16,8 @@ from pathlib import Path
 from rate.data.columns import disk_errors
 from rate.data.store import is_store
 from rate.errors import DataError
-from rate.files import check_own, shown
-from rate.lock import held
+from rate.system.files import check_own, shown
+from rate.system.lock import held
 
 LOCK = ".lock"
 WAIT = 0.2

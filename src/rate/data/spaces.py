@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 from rate.data.limits import check_row
 from rate.errors import DataError, RateError
-from rate.files import shown
+from rate.system.files import shown
 from rate.types import Array, Spaces
 
 Json = dict[str, Any]

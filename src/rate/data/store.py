@@ -24,7 +24,7 @@ from rate.data.returns import ragged_suffix_sums
 from rate.data.spaces import spaces_from_json
 from rate.data.writer import CARD, FORMAT, VERSION, StoreWriter
 from rate.errors import DataError
-from rate.files import inside, read_json, reading, shown
+from rate.system.files import inside, read_json, reading, shown
 from rate.types import Array, Spaces, Trajectory
 
 __all__ = ["Shard", "StoreWriter", "TrajectoryStore", "is_store"]

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from rate.data.checks import check_layout, columns_of, leaf_spaces, row_layout
-from rate.data.columns import ColumnFile, Form, crc32, disk_errors, sync_directory, tree_form
+from rate.data.columns import ColumnFile, Form, crc32, disk_errors, tree_form
 from rate.data.returns import suffix_sums
 from rate.data.spaces import spaces_to_json
 from rate.errors import DataError
-from rate.files import write_json
+from rate.system.files import sync_directory, write_json
 from rate.types import Array, Spaces, Trajectory
 
 FORMAT = "rate-trajectories"

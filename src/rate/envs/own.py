@@ -23,10 +23,10 @@ import numpy as np
 from rate.envs.batch import SerialBatch
 from rate.envs.spec import ENVS, EnvSpec, EvalCase
 from rate.errors import ConfigError, RateError, StoredCodeError, UnknownNameError
-from rate.files import shown
 from rate.plugins import describe, import_named
 from rate.registry import near
 from rate.serial import Stored
+from rate.system.files import shown
 
 FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 """module:factory"""

@@ -22,19 +22,20 @@ from rate.data.store import TrajectoryStore, is_store
 from rate.envs import ENVS
 from rate.envs.spec import CollectRequest, EnvSpec
 from rate.errors import ConfigError, DataError, RateError
-from rate.experiment.workers import in_processes, tell
-from rate.training.signals import Interrupted
+from rate.plugins import importer
+from rate.system.signals import Interrupted
+from rate.system.workers import in_processes, report
 
 OFTEN = 0.1
-"""Seconds after which a worker tells of its episodes again."""
+"""Seconds after which a worker reports its episodes again."""
 
 Add = Callable[[int], None]
-"""Is told how many episodes have been added."""
+"""Receives how many episodes have been added."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What is to be collected. Any number of workers do one job: each takes the next part that nobody has taken."""
+    """What is to be collected. Any number of workers do one job: each takes the next part that is not taken."""
 
     spec: EnvSpec | str
     """A name where the value cannot be sent to another process."""
@@ -119,7 +120,7 @@ def _episodes(job: Job) -> int:
 
 
 def _counter(done: int, total: int, on_episode: OnEpisode | None) -> Add:
-    """Adds up what all workers tell."""
+    """Adds up what all workers report."""
 
     def add(count: int) -> None:
         nonlocal done
@@ -145,7 +146,16 @@ def _make_parts(job: Job, workers: int, add: Add) -> None:
     missing = len(parts_of(job.request)) - len(job.complete())
     jobs, sent = min(workers, missing), _sendable(job)
     if jobs > 1 and sent is not None:
-        in_processes(_in_worker, [sent] * jobs, jobs=jobs, threads=1, on_told=add, on_end=_raise, lost=_lost)
+        in_processes(
+            _in_worker,
+            [sent] * jobs,
+            jobs=jobs,
+            threads=1,
+            on_report=add,
+            on_end=_raise,
+            lost=_lost,
+            set_up=importer(),
+        )
     _work(job, add)  # all of it, or what no worker could do
 
 
@@ -160,7 +170,7 @@ def _sendable(job: Job) -> Job | None:
 
 
 def _work(job: Job, add: Add) -> None:
-    """Collect every part that nobody has taken."""
+    """Collect every part that is not taken."""
     if isinstance(job.spec, str) and job.spec not in ENVS:
         return  # it was registered by a program that this process has not run: the first process does the job
     spec = job.spec if isinstance(job.spec, EnvSpec) else ENVS.get(job.spec)
@@ -180,7 +190,7 @@ def _work(job: Job, add: Add) -> None:
 def _in_worker(job: Job) -> Exception | None:
     """As `_work`; what goes wrong is the result."""
     try:
-        add, rest = _seldom(tell)
+        add, rest = _throttled(report)
         _work(job, add)
         rest()
     except (RateError, OSError) as reason:
@@ -191,19 +201,19 @@ def _in_worker(job: Job) -> Exception | None:
     return None
 
 
-def _seldom(tell: Add) -> tuple[Add, Callable[[], None]]:
-    """Tells sums now and then, since a fast expert gives thousands of episodes in a second; and the rest at the end."""
-    count, told = 0, time.monotonic()
+def _throttled(report: Add) -> tuple[Add, Callable[[], None]]:
+    """Reports sums at intervals, since a fast expert gives thousands of episodes a second, and the rest at the end."""
+    count, last = 0, time.monotonic()
 
     def rest() -> None:
-        nonlocal count, told
-        tell(count)
-        count, told = 0, time.monotonic()
+        nonlocal count, last
+        report(count)
+        count, last = 0, time.monotonic()
 
     def add(more: int) -> None:
         nonlocal count
         count += more
-        if time.monotonic() - told >= OFTEN:
+        if time.monotonic() - last >= OFTEN:
             rest()
 
     return add, rest

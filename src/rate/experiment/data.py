@@ -21,8 +21,8 @@ from rate.envs.spec import CollectRequest, EnvSpec, spaces_of
 from rate.errors import DataError
 from rate.evaluation.evaluator import EvalConfig
 from rate.experiment.collecting import collect_to
-from rate.files import read_json
 from rate.seeding import Purpose, episode_seeds
+from rate.system.files import read_json
 from rate.training.run_dir import RunDir
 
 

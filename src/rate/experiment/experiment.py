@@ -25,18 +25,17 @@ from rate.experiment.judging import Budget, periodic, too_dear
 from rate.experiment.run import Run
 from rate.experiment.start import read_start, start_facts, take_weights
 from rate.experiment.units import fit_units
-from rate.files import as_path
 from rate.models import SequencePolicy, unroll
 from rate.models.rebuild import build_policy
 from rate.objectives.objective import Objective, Unroll
 from rate.registry import check_names
 from rate.score import Score
+from rate.system.device import environment_record, pick_device
+from rate.system.files import as_path
 from rate.training import trainer as training
 from rate.training.checkpoint import load_checkpoint, resolve_checkpoint
 from rate.training.config import TrainConfig
-from rate.training.device import environment_record, pick_device
-from rate.training.lock import locked
-from rate.training.run_dir import RunDir
+from rate.training.run_dir import RunDir, locked
 from rate.types import Spaces
 
 OnNote = Callable[[str], None]

@@ -17,13 +17,13 @@ from rate.errors import CheckpointError, ConfigError, DataError
 from rate.evaluation.evaluator import CaseResult, EvalConfig, Evaluator, OnStep, cases_of, target_of
 from rate.evaluation.held_out import HeldOut, action_error
 from rate.experiment.data import check_same_data, cut_windows, prepare_data
-from rate.files import as_path, check_writable, reading, write_json
 from rate.models import ModelConfig, SequencePolicy
 from rate.models.actor import Actor
 from rate.models.rebuild import build_policy
 from rate.serial import to_dict
+from rate.system.device import pick_device
+from rate.system.files import as_path, check_writable, reading, write_json
 from rate.training.checkpoint import CARD, Checkpoint, load_checkpoint, load_weights, resolve_checkpoint
-from rate.training.device import pick_device
 from rate.training.run_dir import RunDir
 from rate.types import Spaces
 

@@ -18,11 +18,11 @@ from rate.config import RunConfig, config_to_json
 from rate.errors import CheckpointError, ConfigError, RateError
 from rate.experiment.experiment import check_same_config, train_run
 from rate.experiment.run import Run
-from rate.experiment.workers import Task, in_processes
-from rate.files import check_own
+from rate.plugins import importer
+from rate.system.files import check_own
+from rate.system.workers import in_processes
 from rate.training.checkpoint import load_checkpoint, resolve_checkpoint
-from rate.training.lock import LockedError, locked
-from rate.training.run_dir import RunDir
+from rate.training.run_dir import LockedError, RunDir, locked
 from rate.training.trainer import Progress
 
 CLAIM = ".suite-lock"
@@ -35,6 +35,16 @@ class RunState:
 
     done: bool
     text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunTask:
+    """One run that is to be made."""
+
+    name: str
+    config: RunConfig
+    path: Path
+    command: list[str] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +94,7 @@ def run_all(
     if jobs < 1:
         raise ConfigError(f"jobs is {jobs}; it must be at least 1")
     tasks = [
-        Task(name=name, config=config, path=Path(out) / name, command=[*command, "--run", name] if command else None)
+        RunTask(name=name, config=config, path=Path(out) / name, command=[*command, "--run", name] if command else None)
         for name, config in configs.items()
     ]
     outcomes = {task.name: outcome for task in tasks if (outcome := _known(task))}
@@ -92,18 +102,20 @@ def run_all(
         if on_end is not None:
             on_end(outcome)
 
-    def start(task: Task) -> None:
+    def start(task: RunTask) -> None:
         if on_start is not None:
             on_start(task.name)
 
-    def end(task: Task, outcome: Outcome) -> None:
+    def end(task: RunTask, outcome: Outcome) -> None:
         outcomes[task.name] = outcome
         if on_end is not None:
             on_end(outcome)
 
     left = [task for task in tasks if task.name not in outcomes]
     if jobs > 1 and len(left) > 1:
-        in_processes(_attempt, left, jobs=jobs, threads=threads, on_start=start, on_end=end, lost=_lost)
+        in_processes(
+            _attempt, left, jobs=jobs, threads=threads, on_start=start, on_end=end, lost=_lost, set_up=importer()
+        )
         return outcomes
     if threads:
         torch.set_num_threads(threads)
@@ -113,7 +125,7 @@ def run_all(
     return outcomes
 
 
-def _known(task: Task) -> Outcome | None:
+def _known(task: RunTask) -> Outcome | None:
     """The outcome, where it is known before anything is started."""
     try:
         return Outcome(name=task.name, state="done") if run_state(task.config, task.path).done else None
@@ -123,7 +135,7 @@ def _known(task: Task) -> Outcome | None:
         return _failed(task, str(reason))
 
 
-def _attempt(task: Task) -> Outcome:
+def _attempt(task: RunTask) -> Outcome:
     """Train and evaluate one run; whatever goes wrong is an outcome."""
     began = time.perf_counter()
     try:
@@ -142,9 +154,9 @@ def _attempt(task: Task) -> Outcome:
     return Outcome(name=task.name, state="done", seconds=time.perf_counter() - began)
 
 
-def _lost(task: Task, code: int | None) -> Outcome:
+def _lost(task: RunTask, code: int | None) -> Outcome:
     return _failed(task, f"its process ended with code {code} and said nothing")
 
 
-def _failed(task: Task, reason: str) -> Outcome:
+def _failed(task: RunTask, reason: str) -> Outcome:
     return Outcome(name=task.name, state="failed", message=" ".join(reason.split()))

@@ -16,8 +16,8 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.overrides import TorchFunctionMode
 
 from rate.errors import ConfigError
-from rate.files import shown
 from rate.models.policy import ModelConfig, SequencePolicy
+from rate.system.files import shown
 from rate.types import Spaces
 
 Shapes = Mapping[str, Sequence[int]]

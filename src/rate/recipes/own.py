@@ -23,10 +23,10 @@ from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import DataError, RateError
 from rate.evaluation.evaluator import EvalConfig, cases_of
 from rate.experiment.data import arguments, misfits, shares_seeds
-from rate.files import reading, shown
 from rate.models import MODELS
 from rate.objectives import OBJECTIVES
 from rate.serial import Stored
+from rate.system.files import reading, shown
 from rate.training.config import TrainConfig
 
 LONGEST_WINDOW = 90

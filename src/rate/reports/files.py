@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rate.errors import CheckpointError
-from rate.files import read_bytes, read_json, reading
+from rate.system.files import read_bytes, read_json, reading
 
 
 def read_object(path: Path) -> dict[str, Any]:

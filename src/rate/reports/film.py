@@ -21,7 +21,7 @@ from PIL import Image, ImageDraw, ImageFont
 from rich.text import Text
 
 from rate.errors import ConfigError, MissingExtraError
-from rate.files import check_writable, write_atomically
+from rate.system.files import check_writable, write_atomically
 from rate.types import Array
 
 WIDTH = 448

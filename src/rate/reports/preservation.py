@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from rate.evaluation.statistics import Interval
-from rate.files import write_atomically, write_json
 from rate.reports.plots import COLOURS, INK, finish_axes, log_y, new_figure, render
+from rate.system.files import write_atomically, write_json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,6 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from rate.errors import CheckpointError
-from rate.files import as_path, check_writable, write_atomically, write_json
 from rate.reports.apart import altered_table, tag_tables
 from rate.reports.heatmap import heatmap
 from rate.reports.horizon import horizon
@@ -28,6 +27,7 @@ from rate.reports.sweeps import sweep_figure, sweeps
 from rate.reports.tables import Table, cost_table, escape_markdown, score_tables, summary_rows
 from rate.reports.tasks import Tasks, tasks_of, tasks_tables
 from rate.reports.tasks_plot import tasks_figure
+from rate.system.files import as_path, check_writable, write_atomically, write_json
 
 ALT = {
     "heatmap": "score by training length and by case, one panel per model",

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rate.errors import CheckpointError, ConfigError
-from rate.files import LONGEST_LINE, reading, shown
 from rate.reports.files import read_jsonl, read_object, read_optional_object
 from rate.score import Score
+from rate.system.files import LONGEST_LINE, reading, shown
 from rate.types import EpisodeRecord
 
 EvaluationKey: TypeAlias = tuple[str, str, str, int]

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from rate.data.spaces import spaces_from_json, spaces_to_json
 from rate.errors import CheckpointError
-from rate.files import check_own, read_bytes, read_json, reading, remove, shown, write_atomically, write_json
+from rate.system.files import check_own, read_bytes, read_json, reading, remove, shown, write_atomically, write_json
 from rate.training.run_dir import disk_error
 from rate.types import Spaces
 

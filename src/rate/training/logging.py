@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from rate.files import check_own
+from rate.system.files import check_own
 from rate.training.run_dir import RunDir
 
 

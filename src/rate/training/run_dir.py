@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from rate import plugins
 from rate.errors import CheckpointError, RateError
-from rate.files import (
+from rate.serial import to_dict
+from rate.system.files import (
     FULL,
     disk_message,
     open_to_write,
@@ -23,7 +27,7 @@ from rate.files import (
     write_atomically,
     write_json,
 )
-from rate.serial import to_dict
+from rate.system.lock import held
 from rate.types import EpisodeRecord
 
 BLOCK = 1 << 16
@@ -75,6 +79,10 @@ class RunDir:
                     write_json(file, value)
         except OSError as reason:
             raise disk_error(self.path, reason) from None
+
+    def resume_command(self) -> str:
+        """What the user types to go on with this run."""
+        return shlex.join(["rate", "train", "--out", str(self.path), "--resume", *plugins.options()])
 
     @classmethod
     def open(cls, path: Path) -> RunDir:
@@ -169,3 +177,20 @@ def disk_error(path: Path, reason: OSError) -> RateError:
     """One line for what a disk can refuse."""
     more = "; a run that has begun goes on with --resume" if reason.errno in FULL else ""
     return CheckpointError(disk_message(path, reason) + more)
+
+
+class LockedError(CheckpointError):
+    """Another process works in the run directory."""
+
+
+@contextmanager
+def locked(run: Path, name: str = ".lock") -> Iterator[None]:
+    """Hold a run directory; LockedError if another process does. Locks of other names do not exclude each other."""
+    with ExitStack() as stack:
+        try:
+            ours = stack.enter_context(held(run / name))
+        except OSError as reason:
+            raise disk_error(run, reason) from None
+        if not ours:
+            raise LockedError(f"another process trains in {run}; wait for it or choose another --out")
+        yield

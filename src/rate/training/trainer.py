@@ -16,9 +16,11 @@ from torch import Tensor, nn
 
 from rate.data.windows import Windows
 from rate.errors import DivergedError
-from rate.files import reading
 from rate.models.policy import SequencePolicy, unroll
 from rate.objectives.objective import Loss, Objective
+from rate.system.device import autocast
+from rate.system.files import reading
+from rate.system.signals import Interrupted, StopOnSignal
 from rate.training.checkpoint import (
     Checkpoint,
     load_checkpoint,
@@ -32,11 +34,9 @@ from rate.training.checkpoint import (
     without_prefix,
 )
 from rate.training.config import TrainConfig
-from rate.training.device import autocast
 from rate.training.logging import MetricLog
 from rate.training.optim import build_optimizer, learning_rate
 from rate.training.run_dir import RunDir
-from rate.training.signals import StopOnSignal
 from rate.types import to_tensor
 
 Evaluate = Callable[[SequencePolicy[Any], int, float], Mapping[str, float]]
@@ -120,7 +120,8 @@ class Trainer:
                 self._after_step(metrics, log)
                 if stop.requested:
                     self._save_if_new()
-                    stop.leave(self.run.path, self.progress.step)
+                    again = f"continue with: {self.run.resume_command()}"
+                    raise Interrupted(f"stopped at step {self.progress.step} and saved; {again}")
             self._save_if_new()
         return self.progress
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rate import lock
 from rate.cli.main import main
 from rate.data import collect as collecting_parts
 from rate.data import place as place_module
@@ -25,8 +24,9 @@ from rate.envs.spec import CollectRequest, EnvSpec
 from rate.errors import ConfigError, DataError, MissingExtraError, RateError
 from rate.experiment import collecting
 from rate.experiment.collecting import Job, collect_to
-from rate.training.lock import LockedError, locked
-from rate.training.signals import Interrupted
+from rate.system import lock
+from rate.system.signals import Interrupted
+from rate.training.run_dir import LockedError, locked
 from rate.types import Trajectory
 
 REQUEST = CollectRequest(episodes=4, seed=10, kwargs={"length": 5})
@@ -232,14 +232,14 @@ def test_what_goes_wrong_in_a_worker_comes_through(reason: Exception, toy_spec: 
         collecting._raise(Job(spec=spec, request=REQUEST, place=tmp_path, attempt=tmp_path), received)
 
 
-def test_workers_tell_seldom_and_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, told = 0.0, list[int]()
+def test_workers_report_at_intervals_and_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, reported = 0.0, list[int]()
     monkeypatch.setattr(collecting.time, "monotonic", lambda: now)
-    add, rest = collecting._seldom(told.append)
+    add, rest = collecting._throttled(reported.append)
     for now in (0.01, 0.02, 0.2, 0.21, 0.22):  # noqa: B007 the clock reads it
         add(1)
     rest()
-    assert told == [3, 2]
+    assert reported == [3, 2]
 
 
 @pytest.mark.parametrize(("workers", "told"), [(-1, "must not be negative")])

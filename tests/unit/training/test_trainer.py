@@ -23,10 +23,10 @@ from rate.experiment import Run, seed_everything, train_run
 from rate.experiment.data import prepare_data
 from rate.models import SequencePolicy, unroll
 from rate.objectives import BehaviourCloning, BehaviourCloningConfig, Loss, Objective
+from rate.system.signals import Interrupted
 from rate.training.checkpoint import load_checkpoint
 from rate.training.config import TrainConfig
 from rate.training.run_dir import RunDir
-from rate.training.signals import Interrupted
 from rate.training.trainer import Trainer
 from rate.types import Segment
 

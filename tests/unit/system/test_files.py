@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rate.errors import CheckpointError, ConfigError, DataError
-from rate.files import check_own, inside, open_to_write, read_json, reading, shown, write_atomically, write_json
+from rate.system.files import check_own, inside, open_to_write, read_json, reading, shown, write_atomically, write_json
 
 
 def test_write_and_read(tmp_path: Path) -> None:

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from rate.files import open_to_write
+from rate.system.files import open_to_write
 
 
 @contextmanager
 def held(path: Path) -> Iterator[bool]:
     """Hold the lock on a file, which is made; false if another process holds it."""
     with open_to_write(path, "ab") as file:
-        # Whoever held it may have removed it since it was opened: that one keeps nobody out.
+        # Its holder may have removed it since it was opened: such a file excludes no other process.
         yield _take(file) and _in_place(file, path)
 
 

@@ -5,14 +5,10 @@ A second signal leaves at once.
 
 from __future__ import annotations
 
-import shlex
 import signal
 import threading
-from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
-
-from rate import plugins
 
 
 class Interrupted(KeyboardInterrupt):
@@ -40,7 +36,3 @@ class StopOnSignal:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-
-    def leave(self, run: Path, step: int) -> None:
-        again = shlex.join(["rate", "train", "--out", str(run), "--resume", *plugins.options()])
-        raise Interrupted(f"stopped at step {step} and saved; continue with: {again}")

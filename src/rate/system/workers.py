@@ -14,31 +14,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
 import torch
 
-from rate.config import RunConfig
-from rate.plugins import import_needed, needed
-
 T = TypeVar("T")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """One run that is to be made."""
-
-    name: str
-    config: RunConfig
-    path: Path
-    command: list[str] | None
-
-
 @dataclass(frozen=True)
-class _Told:
+class _Report:
     value: Any
 
 
@@ -58,13 +44,14 @@ def in_processes(
     jobs: int,
     threads: int,
     on_start: Callable[[T], None] = lambda _: None,
-    on_told: Callable[[Any], None] = lambda _: None,
+    on_report: Callable[[Any], None] = lambda _: None,
     on_end: Callable[[T, R], None],
     lost: Callable[[T, int | None], R],
+    set_up: Callable[[], None],
 ) -> None:
     """Do every task in a process of its own, `jobs` at a time; `lost` is the result of a process that gave none.
 
-    What a task says with `tell` goes to `on_told`.
+    What a task says with `report` goes to `on_report`; each process calls `set_up` first.
     """
     waiting = list(reversed(tasks))
     active: dict[Connection, tuple[T, SpawnProcess]] = {}
@@ -76,14 +63,14 @@ def in_processes(
                     task = waiting.pop()
                     on_start(task)
                     with _deferred_interrupt():  # so that no process is started and forgotten
-                        connection, process = _start(work, task, threads)
+                        connection, process = _start(work, task, threads, set_up)
                         active[connection] = task, process
                 for ready in wait(list(active)):
                     assert isinstance(ready, Connection)
                     task, process = active[ready]
                     message = _received(ready)
-                    if isinstance(message, _Told):
-                        on_told(message.value)
+                    if isinstance(message, _Report):
+                        on_report(message.value)
                         continue
                     del active[ready]
                     ready.close()
@@ -94,23 +81,25 @@ def in_processes(
             raise
 
 
-def _start(work: Callable[[T], R], task: T, threads: int) -> tuple[Connection, SpawnProcess]:
+def _start(
+    work: Callable[[T], R], task: T, threads: int, set_up: Callable[[], None]
+) -> tuple[Connection, SpawnProcess]:
     context = multiprocessing.get_context("spawn")
     mine, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_worker, args=(work, task, threads, theirs, needed()))
+    process = context.Process(target=_worker, args=(work, task, threads, theirs, set_up))
     process.start()
     theirs.close()  # else the end of the process would not be seen
     return mine, process
 
 
-def _worker(work: Callable[[T], R], task: T, threads: int, answer: Connection, modules: Sequence[str]) -> None:
+def _worker(work: Callable[[T], R], task: T, threads: int, answer: Connection, set_up: Callable[[], None]) -> None:
     global _parent
     _parent = answer
     if hasattr(os, "setpgrp"):
         os.setpgrp()  # the parent passes Ctrl-C on, once; a second signal would leave without saving
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
-    import_needed(modules)
+    set_up()
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
         answer.send(_Result(work(task)))
 
@@ -123,23 +112,23 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def tell(value: Any) -> None:
-    """Tell the process that started this worker how far its task is."""
+def report(value: Any) -> None:
+    """Send word to the process that started this worker of how far its task is."""
     assert _parent is not None, "this process is no worker"
-    _parent.send(_Told(value))
+    _parent.send(_Report(value))
 
 
-def _received(answer: Connection) -> _Told | _Result | None:
+def _received(answer: Connection) -> _Report | _Result | None:
     """The next that a worker says; None if it has ended."""
     try:
-        message: _Told | _Result = answer.recv()
+        message: _Report | _Result = answer.recv()
     except (EOFError, ConnectionResetError):
         return None
     return message
 
 
 def _stop(processes: Sequence[SpawnProcess]) -> None:
-    """Ask all to save and leave; a second interrupt leaves nobody waiting."""
+    """Ask all to save and leave; after a second interrupt none is waited for."""
     try:
         for process in processes:
             process.terminate()
@@ -165,7 +154,7 @@ def _deferred_interrupt() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _both_interrupt() -> Iterator[None]:
-    """SIGTERM is as Ctrl-C while workers run, else they would be left behind; a shell's background job hears both."""
+    """SIGTERM is as Ctrl-C while workers run, else they would be left behind; a shell's background job gets both."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

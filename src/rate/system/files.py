@@ -132,7 +132,7 @@ def write_atomically(path: Path, content: bytes | str, sync: bool = True) -> Non
             temporary.unlink()
         raise
     if sync:
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
 
 
 def check_writable(path: Path) -> None:
@@ -160,7 +160,7 @@ def write_all(file: IO[bytes], content: bytes) -> None:
         left = left[file.write(left) :]
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
     """A move lasts when its directory is on disk; only POSIX lets a directory be opened for that."""
     if os.name != "posix":
         return

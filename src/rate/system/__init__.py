@@ -1,0 +1,1 @@
+"""What touches the operating system: files, locks, signals, worker processes, devices."""
