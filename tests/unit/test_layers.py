@@ -30,7 +30,7 @@ LAYERS = [
     {"reports"},
     {"api"},  # what `import rate` gives
     {"rate"},  # the package itself: it imports the environments, and the rest when it is asked for
-    {"bench", "bench_reading", "comparison", "testing"},
+    {"bench", "testing"},
     {"cli"},
     {"__main__"},
 ]

@@ -232,8 +232,8 @@ def bench(*, json: Path | None = None, quick: bool = False) -> None:
         json: File to save the figures in.
         quick: Fewer repetitions; the figures are rougher.
     """
-    from rate.bench import run_bench
-    from rate.cli.bench_table import print_bench
+    from rate.bench.run import run_bench
+    from rate.bench.table import tables
     from rate.system.files import write_json
 
     if json is not None:
@@ -242,7 +242,8 @@ def bench(*, json: Path | None = None, quick: bool = False) -> None:
             raise ConfigError(f"{json} is a directory; give a file for --json")
     with bar("measuring") as progress:
         figures = run_bench(quick=quick, on_progress=progress.to)
-    print_bench(figures)
+    for table in tables(figures):
+        OUT.print(table)
     if json is not None:
         write_json(json, figures)
         OUT.print(f"saved in {json}")

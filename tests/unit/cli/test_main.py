@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import torch
 
-from rate import ENVS, MODELS, RECIPES, __version__, bench
+from rate import ENVS, MODELS, RECIPES, __version__
+from rate.bench import measuring, run
 from rate.cli import doctor
 from rate.cli import main as cli
 from rate.cli.console import bar
@@ -153,7 +154,7 @@ def test_figures_of_the_bench_are_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     figures = {"threads-1": {"training": {"peak_mib": None, "seconds": 0.5}}}
-    monkeypatch.setattr(bench, "run_bench", lambda **_: figures)
+    monkeypatch.setattr(run, "run_bench", lambda **_: figures)
     where = tmp_path / "not" / "there" / "x.json"
     assert main(["bench", "--json", str(where)]) == 0
     assert json.loads(where.read_text()) == figures
@@ -162,11 +163,11 @@ def test_figures_of_the_bench_are_saved(
 
 
 def test_memory_where_the_system_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (bench._peak_mib() or 0) > 50
-    monkeypatch.setattr(bench, "STATUS", Path("not-there"))
-    assert (bench._peak_mib() or 0) > 50
+    assert (measuring.peak_mib() or 0) > 50
+    monkeypatch.setattr(measuring, "STATUS", Path("not-there"))
+    assert (measuring.peak_mib() or 0) > 50
     monkeypatch.setitem(sys.modules, "resource", None)
-    assert bench._peak_mib() is None
+    assert measuring.peak_mib() is None
 
 
 def test_an_interrupt_passes_by_those_who_catch_everything() -> None:

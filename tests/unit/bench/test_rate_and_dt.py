@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from rate import bench, bench_reading
+from rate.bench import rate_and_dt as bench
+from rate.bench import reading
+from rate.bench.run import run_bench
 from rate.models import RateConfig
 
 
@@ -58,9 +60,9 @@ def test_training_is_measured(recompute: bool, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_reading_is_a_share_of_a_training_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_reading, "EPISODES", 70)
-    for layout in bench_reading.LAYOUTS:
-        figures = bench_reading.reading(layout, 1)
+    monkeypatch.setattr(reading, "EPISODES", 70)
+    for layout in reading.LAYOUTS:
+        figures = reading.reading(layout, 1)
         assert 0 < figures["ms_per_batch"] < figures["training_step_ms"]
         assert math.isclose(figures["over_training_step"], figures["ms_per_batch"] / figures["training_step_ms"])
 
@@ -71,11 +73,11 @@ def test_everything_is_json_and_threads_are_restored(monkeypatch: pytest.MonkeyP
     def child(name: str, threads: int, repeats: int, recompute: bool = False) -> dict[str, Any]:
         return {"seconds_per_step": 1.0}
 
-    monkeypatch.setattr(bench, "_training_in_child", child)
+    monkeypatch.setattr(bench, "training_in_child", child)
     monkeypatch.setattr(bench, "environment_steps", lambda: 1.0)
-    monkeypatch.setattr(bench_reading, "reading", lambda layout, repeats: {"over_training_step": 0.01})
+    monkeypatch.setattr(reading, "reading", lambda layout, repeats: {"over_training_step": 0.01})
     before, seen = torch.get_num_threads(), []
-    figures = bench.run_bench(quick=True, on_progress=lambda done, total, what: seen.append(what))
+    figures = run_bench(quick=True, on_progress=lambda done, total, what: seen.append(what))
     assert torch.get_num_threads() == before
     assert json.loads(json.dumps(figures)) == figures
     assert set(figures) >= {"sizes", "threads-1"} and len(seen) > 7

@@ -14,12 +14,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import torch
-from torch import Tensor
 
-from rate.comparison import Figures, clock
+from rate.bench.measuring import Figures, clock, cloning_step
 from rate.data.store import StoreWriter, TrajectoryStore
 from rate.data.windows import Windows
-from rate.models import MODELS, unroll
+from rate.models import MODELS
 from rate.types import Segment, Spaces, Trajectory
 
 BATCH, EPISODES = 64, 1000
@@ -60,16 +59,7 @@ def _both(windows: Windows, train: Callable[[Segment], None], number: int) -> tu
 
 def _training(spaces: Spaces, window: int) -> Callable[[Segment], None]:
     torch.manual_seed(0)
-    policy = MODELS.get("rate")(window, memory_tokens=10, valve_heads=2, **SIZES).build(spaces).train()
-    optimizer = torch.optim.AdamW(policy.parameters(), lr=1e-4)
-
-    def step(segment: Segment) -> None:
-        loss: Tensor = policy.head.loss(unroll(policy, segment).prediction, segment.action).mean()
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-
-    return step
+    return cloning_step(MODELS.get("rate")(window, memory_tokens=10, valve_heads=2, **SIZES).build(spaces))
 
 
 def _random_store(path: Path, spaces: Spaces, steps: int) -> TrajectoryStore:

@@ -1,7 +1,4 @@
-"""`rate bench`: acting and training, measured beside their alternatives within one run.
-
-Seconds depend on the machine and its load; the ratios of one run are what can be compared.
-"""
+"""RATE and the Decision Transformer at equal sizes: acting, and training in a process of its own."""
 
 from __future__ import annotations
 
@@ -11,30 +8,26 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import torch
-from torch import Tensor
 
-from rate import bench_reading, comparison
-from rate.comparison import Figures, bytes_of, clock, window_of
-from rate.models import MODELS, ModelConfig, RateConfig, SequencePolicy, unroll
+from rate.bench.measuring import Figures, bytes_of, clock, cloning_step, fastest, peak_mib, window_of
+from rate.models import MODELS, ModelConfig, SequencePolicy
 from rate.models.segment import SegmentPolicy
 from rate.models.window import WindowPolicy
-from rate.types import Inputs, Output, Spaces, tree_map
+from rate.types import Inputs, Spaces, tree_map
 
 SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (4,)), action=gym.spaces.Discrete(4))
 SIZES: dict[str, Any] = {"layers": 8, "width": 64, "heads": 8, "head_width": 32, "dropout": 0.1}
 SEGMENT, SEGMENTS, BATCH = 50, 3, 64
 """The size of the paper's T-Maze runs: K = 50, N = 3, batch 64."""
 
-STATUS = Path("/proc/self/status")
-"""Where Linux tells the memory of a process."""
 
-OnProgress = Callable[..., None]
+def sizes() -> Figures:
+    return {**SIZES, "segment_len": SEGMENT, "segments": SEGMENTS, "train_batch": BATCH}
 
 
 def models() -> dict[str, ModelConfig]:
@@ -154,49 +147,21 @@ def seeded(config: ModelConfig) -> SequencePolicy[Any]:
 def training_step(config: ModelConfig, recompute: bool, batch: int = BATCH) -> Callable[[], None]:
     """One optimiser step: forward, backward through memory, AdamW."""
     torch.manual_seed(0)
-    policy = config.build(SPACES).train()
-    optimizer = torch.optim.AdamW(policy.parameters(), lr=1e-4)
-    window = window_of(SPACES, batch, SEGMENT * SEGMENTS)
-
-    def step() -> None:
-        output: Output = unroll(policy, window, recompute=recompute)
-        loss: Tensor = policy.head.loss(output.prediction, window.action).mean()
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-
-    return step
+    step = cloning_step(config.build(SPACES), recompute)
+    return partial(step, window_of(SPACES, batch, SEGMENT * SEGMENTS))
 
 
 def measure_training(name: str, repeats: int, recompute: bool) -> Figures:
     """Seconds per optimiser step and peak memory, measured in a process of its own."""
     step = training_step(models()[name], recompute)
-    step()
-    times = []
-    for _ in range(repeats):
-        began = clock()
-        step()
-        times.append(clock() - began)
-    return {"seconds_per_step": min(times), "steps_per_second": 1 / min(times), "peak_mib": _peak_mib()}
+    seconds = fastest(step, repeats)
+    return {"seconds_per_step": seconds, "steps_per_second": 1 / seconds, "peak_mib": peak_mib()}
 
 
-def _peak_mib() -> float | None:
-    """The most memory that this process has held; None where the system does not tell."""
-    if STATUS.exists():  # getrusage would count the parent's memory too, from before the program was replaced
-        line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
-    try:
-        import resource
-    except ImportError:
-        return None
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used / (1024 * 1024 if sys.platform == "darwin" else 1024)
-
-
-def _training_in_child(name: str, threads: int, repeats: int, recompute: bool = False) -> Figures:
+def training_in_child(name: str, threads: int, repeats: int, recompute: bool = False) -> Figures:
     import json
 
-    command = [sys.executable, "-m", "rate.bench", name, str(threads), str(repeats), str(int(recompute))]
+    command = [sys.executable, "-m", "rate.bench.rate_and_dt", name, str(threads), str(repeats), str(int(recompute))]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     figures: Figures = json.loads(done.stdout)
     return figures
@@ -213,44 +178,6 @@ def environment_steps(batch: int = 1000, steps: int = 2000) -> float:
     for _ in range(steps):
         env.step(action)
     return batch * steps / (clock() - began)
-
-
-def run_bench(*, quick: bool = False, on_progress: OnProgress | None = None) -> Figures:
-    """Everything, on one core and on all."""
-    cores, repeats = torch.get_num_threads(), 2 if quick else 8
-    torch.set_num_threads(1)
-    if on_progress is not None:
-        on_progress(0, None, "walking through a long episode")
-    states = episode_states(models()["rate"], (100, 10_000) if quick else (100, 10_000, 100_000))
-    parts = [part for threads in sorted({1, cores}) for part in _parts(threads, states, repeats)]
-    figures: Figures = {"sizes": {**SIZES, "segment_len": SEGMENT, "segments": SEGMENTS, "train_batch": BATCH}}
-    for index, (threads, name, part) in enumerate(parts):
-        if on_progress is not None:
-            on_progress(index, len(parts), f"measuring {name.replace('_', ' ')}, {threads} thread(s)")
-        torch.set_num_threads(threads)
-        figures.setdefault(f"threads-{threads}", {})[name] = part()
-    torch.set_num_threads(cores)
-    return figures
-
-
-def _parts(threads: int, states: Mapping[int, Any], repeats: int) -> list[tuple[int, str, Callable[[], Any]]]:
-    rate, dt = models()["rate"], models()["dt"]
-    assert isinstance(rate, RateConfig)
-    plain = replace(rate, kv_heads=rate.heads)
-    few = max(1, repeats // 4)
-    return [
-        (threads, "acting_rate", lambda: acting(rate, repeats)),
-        (threads, "acting_rate_plain_multi_head", lambda: acting(plain, repeats)),
-        (threads, "acting_dt", lambda: acting(dt, repeats)),
-        (threads, "flatness", lambda: flatness(rate, states, 4 * repeats)),
-        (threads, "training_rate", lambda: _training_in_child("rate", threads, few)),
-        (threads, "training_rate_recompute", lambda: _training_in_child("rate", threads, few, recompute=True)),
-        (threads, "training_dt", lambda: _training_in_child("dt", threads, few)),
-        (threads, "tmaze_env_steps_per_second", environment_steps),
-        *((threads, f"reading_{name}", partial(bench_reading.reading, name, few)) for name in bench_reading.LAYOUTS),
-        (threads, "mamba_scan", lambda: comparison.scan(few)),
-        *((threads, f"model {name}", partial(comparison.measure, name, repeats)) for name in comparison.configs()),
-    ]
 
 
 if __name__ == "__main__":

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.table import Column, Table
 
-from rate.cli.console import OUT
 
-
-def print_bench(figures: dict[str, Any]) -> None:
-    """One table per number of threads."""
+def tables(figures: dict[str, Any]) -> Iterator[Table]:
+    """For each number of threads: what was compared, and every model."""
     for key, part in figures.items():
         if key.startswith("threads-"):
             threads = f"{key.removeprefix('threads-')} thread(s)"
             models = {name.removeprefix(MODEL): row for name, row in part.items() if name.startswith(MODEL)}
-            OUT.print(_table(threads, {name: value for name, value in part.items() if not name.startswith(MODEL)}))
-            OUT.print(_models(f"every model at the size of its T-Maze recipe, {threads}", models))
+            yield _table(threads, {name: value for name, value in part.items() if not name.startswith(MODEL)})
+            yield _models(f"every model at the size of its T-Maze recipe, {threads}", models)
 
 
 MODEL = "model "
