@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rate.data.windows import DataConfig
-from rate.envs.own import find_env
+from rate.envs.find import find_env
 from rate.envs.success import Rule
 from rate.errors import CheckpointError, ConfigError, RateError, UnknownNameError
 from rate.evaluation.evaluator import EvalConfig, cases_of

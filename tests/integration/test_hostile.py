@@ -15,7 +15,7 @@ from hostile import BROKEN, HOSTILE, MARKER, NAMES, PAYLOAD, WRITES, checkpoint,
 from integration.tiny import config, files
 from rate.cli.main import main
 from rate.config import edit
-from rate.envs.own import find_env
+from rate.envs.find import find_env
 from rate.errors import RateError, StoredCodeError
 from rate.experiment import Run, run_state, train_run
 from rate.serial import Stored

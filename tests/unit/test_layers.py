@@ -15,7 +15,7 @@ ROOT = Path(rate.__file__).parent
 LAYERS = [
     {"errors"},
     {"system"},
-    {"registry", "types", "score", "seeding", "serial", "images"},
+    {"registry", "types", "score", "seeding", "serial", "options", "spaces", "images"},
     {"plugins"},
     {"nn"},
     {"models"},
@@ -36,7 +36,7 @@ LAYERS = [
 ]
 """From low to high."""
 
-LOW = {"errors", "system", "registry", "types", "score", "seeding", "serial", "images", "plugins"}
+LOW = {"errors", "system", "registry", "types", "score", "seeding", "serial", "options", "spaces", "images", "plugins"}
 ONLY = {
     "nn": LOW,
     "models": {*LOW, "nn"},

@@ -22,14 +22,14 @@ from rate.cli.parse import set_threads
 from rate.config import check_seed
 from rate.data.open import open_data
 from rate.data.store import TrajectoryStore
-from rate.data.windows import parse_options
 from rate.envs import ENVS
-from rate.envs.own import find_env
+from rate.envs.find import find_env
 from rate.envs.spec import CollectRequest, EnvSpec
 from rate.errors import ConfigError
 from rate.evaluation.evaluator import CaseResult
 from rate.evaluation.held_out import HeldOut
 from rate.experiment import Run, collect_once, collect_to, data_root
+from rate.options import parse_options
 from rate.reports import write_report
 from rate.system.files import LONGEST_LINE, plain, shown
 

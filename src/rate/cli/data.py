@@ -20,7 +20,7 @@ from rate.data.importers import Format, import_data
 from rate.data.minari_export import export_minari
 from rate.data.open import open_data
 from rate.data.store import TrajectoryStore
-from rate.envs.own import find_env
+from rate.envs.find import find_env
 from rate.envs.spec import spaces_of
 from rate.experiment import data_root
 from rate.experiment.check import check_data

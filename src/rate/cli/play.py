@@ -18,8 +18,7 @@ from rate.cli.commands import print_json
 from rate.cli.console import OUT, note
 from rate.config import check_seed
 from rate.data.spaces import same_space
-from rate.data.windows import parse_options
-from rate.envs.own import find_env
+from rate.envs.find import find_env
 from rate.envs.spec import PLAYER_STREAM, EnvSpec, EvalCase, Player
 from rate.errors import ConfigError
 from rate.evaluation.episode import Begin, Frame, by_chance, describe, make_to_watch
@@ -28,6 +27,7 @@ from rate.evaluation.evaluator import cases_of, limited, target_of
 from rate.evaluation.rollout import acting
 from rate.experiment import Run
 from rate.models.actor import Actor
+from rate.options import parse_options
 from rate.reports.film import Slide, check_film, half_blocks, write_film
 
 FPS = 4

@@ -12,7 +12,7 @@ from rich.table import Table
 from rate.cli.commands import print_json
 from rate.cli.console import OUT, bar
 from rate.cli.parse import set_threads
-from rate.envs.own import find_env
+from rate.envs.find import find_env
 from rate.errors import ConfigError
 from rate.evaluation.agreement import Agreement, agreement, can_be_asked
 from rate.evaluation.evaluator import OnStep

@@ -16,7 +16,7 @@ from rate.cli.console import OUT, bar, note
 from rate.cli.parse import parse, set_threads
 from rate.config import RunConfig, config_from_json, edit, implied
 from rate.data.open import PREFIX, full_name, open_data
-from rate.envs.own import is_code
+from rate.envs.find import is_code
 from rate.errors import ConfigError, RateError
 from rate.experiment import data_root, train_run
 from rate.models import MODELS

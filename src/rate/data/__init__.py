@@ -10,7 +10,7 @@ from rate.data.open import open_data
 from rate.data.returns import returns_to_go
 from rate.data.spaces import same_space, space_from_json, space_to_json
 from rate.data.store import StoreWriter, TrajectoryStore
-from rate.data.windows import DataConfig, Windows, parse_options, split_episodes
+from rate.data.windows import DataConfig, Windows, split_episodes
 
 __all__ = [
     "DataConfig",
@@ -21,7 +21,6 @@ __all__ = [
     "export_minari",
     "load_minari",
     "open_data",
-    "parse_options",
     "returns_to_go",
     "same_space",
     "space_from_json",

@@ -15,6 +15,7 @@ import numpy as np
 from rate.data.columns import Form, chunks, pack, space_columns, space_form, tree_form, unpack
 from rate.data.limits import check_classes, check_row
 from rate.errors import DataError
+from rate.spaces import map_space
 from rate.types import Array, Spaces, Trajectory, Tree, tree_leaves, tree_map
 
 NUMBERS = "biuf"
@@ -135,15 +136,14 @@ def as_rewards(rewards: Array, dtype: np.dtype[Any]) -> Array:
 
 def conform(tree: Tree, space: gym.Space[Any], *, round_floats: bool = False) -> Tree:
     """Give the leaves the dtypes of their spaces where no value changes by it, or only by the rounding of floats."""
-    if isinstance(space, gym.spaces.Dict):
-        return {key: conform(tree[key], part, round_floats=round_floats) for key, part in space.spaces.items()}
-    if isinstance(space, gym.spaces.Tuple):
-        pairs = zip(tree, space.spaces, strict=True)
-        return tuple(conform(leaf, part, round_floats=round_floats) for leaf, part in pairs)
-    values, dtype = np.asarray(tree), row_layout(space)[0]
-    rounds = round_floats and values.dtype.kind == dtype.kind == "f"
-    changed = values.astype(dtype)
-    return changed if rounds or np.array_equal(changed, values) else values
+
+    def fitted(leaf: gym.Space[Any], column: Any) -> Array:
+        values, dtype = np.asarray(column), row_layout(leaf)[0]
+        rounds = round_floats and values.dtype.kind == dtype.kind == "f"
+        changed = values.astype(dtype)
+        return changed if rounds or np.array_equal(changed, values) else values
+
+    return map_space(fitted, space, tree)
 
 
 def check_rewards(rewards: Any, steps: int) -> Array:

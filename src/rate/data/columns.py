@@ -18,6 +18,7 @@ import gymnasium as gym
 import numpy as np
 
 from rate.errors import DataError
+from rate.spaces import Key, leaves, map_space
 from rate.system.files import disk_message
 from rate.types import Array, Tree
 
@@ -38,32 +39,15 @@ def tree_form(tree: Tree) -> Form:
 
 def space_form(space: gym.Space[Any]) -> Form:
     """The form that the observations of a space have."""
-    if isinstance(space, gym.spaces.Dict):
-        return {"dict": [[key, space_form(part)] for key, part in space.spaces.items()]}
-    if isinstance(space, gym.spaces.Tuple):
-        return {"tuple": [space_form(part) for part in space.spaces]}
-    return None
+    return tree_form(map_space(lambda leaf: None, space))
 
 
 def space_columns(space: gym.Space[Any], prefix: str) -> dict[str, gym.Space[Any]]:
     """Column name -> the space of its rows."""
-    if not isinstance(space, (gym.spaces.Dict, gym.spaces.Tuple)):
-        return {prefix: space}
-    leaves: dict[str, gym.Space[Any]] = {}
-    for name, part in _parts(space, prefix):
-        leaves.update(space_columns(part, name))
-    return leaves
+    return {".".join([prefix, *map(escaped, path)]): leaf for path, leaf in leaves(space)}
 
 
-def _parts(space: gym.Space[Any], prefix: str) -> list[tuple[str, gym.Space[Any]]]:
-    if isinstance(space, gym.spaces.Dict):
-        return [(f"{prefix}.{escaped(key)}", part) for key, part in space.spaces.items()]
-    if isinstance(space, gym.spaces.Tuple):
-        return [(f"{prefix}.{index}", part) for index, part in enumerate(space.spaces)]
-    return []
-
-
-def escaped(key: str) -> str:
+def escaped(key: Key) -> str:
     """Safe as a part of a file name; the dot is the separator, so it goes too."""
     return quote(str(key), safe=" ").replace(".", "%2E")
 

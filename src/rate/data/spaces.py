@@ -16,6 +16,7 @@ from gymnasium import spaces
 
 from rate.data.limits import check_row
 from rate.errors import DataError, RateError
+from rate.spaces import branches
 from rate.system.files import shown
 from rate.types import Array, Spaces
 
@@ -173,12 +174,9 @@ def _values(value: Json) -> Json:
 
 def same_form(one: gym.Space[Any], other: gym.Space[Any]) -> bool:
     """Whether values of the one can be read as values of the other: the same parts, classes and shapes, any bounds."""
-    if isinstance(one, spaces.Dict) and isinstance(other, spaces.Dict):
-        return one.spaces.keys() == other.spaces.keys() and all(
-            same_form(part, other.spaces[key]) for key, part in one.spaces.items()
-        )
-    if isinstance(one, spaces.Tuple) and isinstance(other, spaces.Tuple):
-        return len(one) == len(other) and all(map(same_form, one.spaces, other.spaces))
+    mine, others = branches(one), branches(other)
+    if mine is not None and others is not None and type(one) is type(other):
+        return mine.keys() == others.keys() and all(same_form(part, others[key]) for key, part in mine.items())
     if isinstance(one, spaces.Box) and isinstance(other, spaces.Box):
         return one.shape == other.shape and (one.dtype == np.uint8) == (other.dtype == np.uint8)
     return same_space(one, other)

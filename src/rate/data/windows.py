@@ -5,7 +5,6 @@ A batch is a pure function of (seed, step): training resumes at any step without
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,13 +20,14 @@ from rate.data.columns import chunks, escaped, space_form, unpack
 from rate.data.returns import returns_to_go
 from rate.data.store import AROUND, TrajectoryStore
 from rate.errors import ConfigError, DataError
-from rate.serial import Stored, check_types
+from rate.options import parse_options
+from rate.serial import check_types
 from rate.types import Array, Segment
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["DataConfig", "Start", "Windows", "parse_options", "returns_to_go", "split_episodes"]
+__all__ = ["DataConfig", "Start", "Windows", "returns_to_go", "split_episodes"]
 
 Ids = NDArray[np.int64]
 Start = Literal["first", "random"]
@@ -72,34 +72,6 @@ class DataConfig:
         if not (math.isfinite(self.return_scale) and self.return_scale > 0):
             raise ConfigError(f"data.return_scale must be positive and finite, got {self.return_scale}")
         parse_options(self.options)
-
-
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is not JSON")
-
-
-def parse_options(strings: Sequence[str]) -> dict[str, Any]:
-    """["length=9", "name=up"] -> {"length": 9, "name": "up"}: values are JSON where they can be, else text."""
-    options: dict[str, Any] = {}
-    for string in strings:
-        name, equals, text = string.partition("=")
-        if not equals or not name.isidentifier():
-            raise ConfigError(f"option {string!r} is not of the form name=value")
-        if name in options:
-            raise ConfigError(f"option {name!r} is given twice")
-        options[name] = _option(Stored(text) if isinstance(string, Stored) else text)
-    return options
-
-
-def _option(text: str) -> Any:
-    """A JSON value where it is one. What a file gave is a number, a truth value or null; all else is text, marked."""
-    try:
-        value = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        return text
-    if not isinstance(text, Stored) or value is None or isinstance(value, (bool, int, float)):
-        return value
-    return Stored(value) if isinstance(value, str) else text
 
 
 def split_episodes(episodes: int, validation_fraction: float, seed: int) -> tuple[Ids, Ids]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from rate.envs.batch import stack_trees
 from rate.envs.spec import PLAYER_STREAM, Player
+from rate.spaces import map_space
 from rate.types import Array, Trajectory, Tree
 
 
@@ -59,11 +60,7 @@ def episode(
 
 def typed(tree: Tree, space: gym.Space[Any]) -> Tree:
     """The leaves in the dtypes of their spaces."""
-    if isinstance(space, gym.spaces.Dict):
-        return {key: typed(tree[key], part) for key, part in space.spaces.items()}
-    if isinstance(space, gym.spaces.Tuple):
-        return tuple(typed(leaf, part) for leaf, part in zip(tree, space.spaces, strict=True))
-    return tree.astype(space.dtype, copy=False)
+    return map_space(lambda leaf, values: values.astype(leaf.dtype, copy=False), space, tree)
 
 
 def _repeated(fact: Any, rows: int) -> Array:

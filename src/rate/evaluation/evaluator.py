@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rate.data.spaces import same_form
-from rate.data.windows import parse_options
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.envs.success import Rule
 from rate.errors import ConfigError
 from rate.evaluation.statistics import Interval, estimate, mean_sem, wilson_interval
 from rate.models.acting import PROMPTS, read_intervention
 from rate.models.values import check_number
+from rate.options import parse_options
 from rate.registry import check_names
 from rate.score import Score
 from rate.seeding import Purpose, episode_seeds

@@ -15,12 +15,13 @@ from rate.data.collect import OnEpisode, dataset_name
 from rate.data.open import open_data
 from rate.data.spaces import same_space
 from rate.data.store import TrajectoryStore, is_store
-from rate.data.windows import DataConfig, Windows, parse_options, split_episodes
-from rate.envs.own import find_env
+from rate.data.windows import DataConfig, Windows, split_episodes
+from rate.envs.find import find_env
 from rate.envs.spec import CollectRequest, EnvSpec, spaces_of
 from rate.errors import DataError
 from rate.evaluation.evaluator import EvalConfig
 from rate.experiment.collecting import collect_to
+from rate.options import parse_options
 from rate.seeding import Purpose, episode_seeds
 from rate.system.files import read_json
 from rate.training.run_dir import RunDir

@@ -17,7 +17,7 @@ from rate.config import RunConfig, config_from_json, config_to_json, differences
 from rate.data.collect import OnEpisode
 from rate.data.store import TrajectoryStore
 from rate.data.windows import Windows, check_oracle, split_episodes
-from rate.envs.own import find_env
+from rate.envs.find import find_env
 from rate.envs.spec import spaces_of
 from rate.errors import CheckpointError, ConfigError
 from rate.experiment.data import check_same_data, cut_windows, never_seen, prepare_data, shares_seeds

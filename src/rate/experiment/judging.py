@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rate.config import RunConfig
-from rate.envs.own import find_env
+from rate.envs.find import find_env
 from rate.envs.spec import EvalCase
 from rate.evaluation.evaluator import Evaluator, OnStep, cases_of
 from rate.evaluation.recall import demonstrations, has_recall, recall

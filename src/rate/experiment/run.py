@@ -11,7 +11,7 @@ import torch
 
 from rate.config import EnvConfig, RunConfig, check_seed, config_from_json
 from rate.data.spaces import same_space
-from rate.envs.own import find_env
+from rate.envs.find import find_env
 from rate.envs.spec import EvalCase
 from rate.errors import CheckpointError, ConfigError, DataError
 from rate.evaluation.evaluator import CaseResult, EvalConfig, Evaluator, OnStep, cases_of, target_of

@@ -18,6 +18,7 @@ from rate.errors import ConfigError
 from rate.models.acting import PROMPTS
 from rate.models.policy import SequencePolicy
 from rate.models.values import check_actions, check_number, check_positive, is_finite, numbers, to_float32
+from rate.spaces import leaves, map_space
 from rate.types import Array, Inputs, Output, Tree, tree_leaves, tree_map
 
 
@@ -63,7 +64,7 @@ class Actor:
         check_number("target_return / return_scale", self.target_return / self.return_scale)
         self.sample = sample
         self.prompt = PROMPTS.get(prompt)(policy)
-        self._shapes = _leaf_shapes(policy.spaces.observation)
+        self._shapes = [tuple(leaf.shape or ()) for _, leaf in leaves(policy.spaces.observation)]
         self.cohort: Cohort | None = None
         """The rows that are being run: what a hook on the policy sees belongs to them."""
         self._cohorts: list[Cohort] = []
@@ -234,7 +235,7 @@ class Actor:
         """The observation as tensors, and the axis that it has before those of its space: none, or (B,)."""
         space, device = self.policy.spaces.observation, self.policy.device
         try:
-            tree = tree_map(lambda leaf: torch.as_tensor(leaf, device=device), _as_arrays(observation, space))
+            tree = tree_map(lambda leaf: torch.as_tensor(leaf, device=device), map_space(_as_array, space, observation))
         except (TypeError, ValueError, LookupError):
             raise ConfigError(f"the observation does not have the form of the space {space}") from None
         shapes = [tuple(leaf.shape) for leaf in tree_leaves(tree)]
@@ -254,21 +255,9 @@ class Actor:
         self._cohorts = [Cohort(torch.arange(size, device=device), numbers, self.policy.initial_state(size))]
 
 
-def _leaf_shapes(space: gym.Space[Any]) -> list[tuple[int, ...]]:
-    if isinstance(space, gym.spaces.Dict):
-        return [shape for part in space.spaces.values() for shape in _leaf_shapes(part)]
-    if isinstance(space, gym.spaces.Tuple):
-        return [shape for part in space.spaces for shape in _leaf_shapes(part)]
-    return [tuple(space.shape or ())]
-
-
-def _as_arrays(observation: Tree, space: gym.Space[Any]) -> Tree:
-    """Numbers become arrays, and dicts come in the order of their space."""
-    if isinstance(space, gym.spaces.Dict):
-        return {key: _as_arrays(observation[key], part) for key, part in space.spaces.items()}
-    if isinstance(space, gym.spaces.Tuple):
-        return tuple(_as_arrays(part, inner) for part, inner in zip(observation, space.spaces, strict=True))
-    array: Array = np.asarray(observation)
+def _as_array(space: gym.Space[Any], value: Any) -> Array:
+    """Numbers become arrays."""
+    array: Array = np.asarray(value)
     array = to_float32(array) if array.dtype == np.float64 else array
     if not is_finite(array):
         raise ConfigError("the observation holds a value that is not finite")

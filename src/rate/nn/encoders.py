@@ -16,6 +16,7 @@ from rate.images import image_layout
 from rate.nn.encoder import Encoder
 from rate.nn.encoding import EARLIER, ENCODERS, RULES, EncoderConfig
 from rate.nn.unit import CLIP, Unit
+from rate.spaces import branches
 from rate.types import Tree
 
 __all__ = ["EARLIER", "ENCODERS", "Encoder", "EncoderConfig", "build_encoder", "units"]
@@ -115,10 +116,9 @@ def build_encoder(space: gym.Space[Any], width: int, config: EncoderConfig | Non
 def _build(space: gym.Space[Any], width: int, config: EncoderConfig) -> nn.Module:
     if config.name not in RULES and ENCODERS.get(config.name).serves(space):
         return ENCODERS.get(config.name)(space, width, config)
-    if isinstance(space, gym.spaces.Dict):
-        return TreeEncoder(space.spaces, width, config)
-    if isinstance(space, gym.spaces.Tuple):
-        return TreeEncoder(dict(enumerate(space.spaces)), width, config)
+    parts = branches(space)
+    if parts is not None:
+        return TreeEncoder(parts, width, config)
     if CategoryEncoder.serves(space):
         return ENCODERS.get("category")(space, width, config)
     if VectorEncoder.serves(space):

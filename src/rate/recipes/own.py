@@ -18,7 +18,7 @@ import numpy as np
 from rate.config import EnvConfig, RunConfig
 from rate.data.store import TrajectoryStore
 from rate.data.windows import DataConfig
-from rate.envs.own import UNLIMITED, episode_limit, find_env, is_code
+from rate.envs.find import UNLIMITED, episode_limit, find_env, is_code
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import DataError, RateError
 from rate.evaluation.evaluator import EvalConfig, cases_of

@@ -13,6 +13,7 @@ from gymnasium import spaces as gs
 from torch import Tensor
 
 from rate.models.policy import SequencePolicy, unroll
+from rate.spaces import map_space
 from rate.types import Segment, Spaces, Tree, tree_leaves, tree_map
 
 Policy = SequencePolicy[Any]
@@ -25,10 +26,10 @@ LENGTH = 4 * K + 2
 
 def draw(space: gym.Space[Any], lead: tuple[int, ...], rng: np.random.Generator) -> Tree:
     """Random elements of a space as tensors."""
-    if isinstance(space, gs.Dict):
-        return {key: draw(part, lead, rng) for key, part in space.spaces.items()}
-    if isinstance(space, gs.Tuple):
-        return tuple(draw(part, lead, rng) for part in space.spaces)
+    return map_space(lambda leaf: _draw(leaf, lead, rng), space)
+
+
+def _draw(space: gym.Space[Any], lead: tuple[int, ...], rng: np.random.Generator) -> Tensor:
     if isinstance(space, gs.Discrete):
         return torch.as_tensor(rng.integers(space.start, space.start + space.n, lead))
     if isinstance(space, gs.MultiDiscrete):
@@ -42,10 +43,10 @@ def draw(space: gym.Space[Any], lead: tuple[int, ...], rng: np.random.Generator)
 
 def other(space: gym.Space[Any], x: Tree) -> Tree:
     """A value of the space that differs everywhere."""
-    if isinstance(space, gs.Dict):
-        return {key: other(part, x[key]) for key, part in space.spaces.items()}
-    if isinstance(space, gs.Tuple):
-        return tuple(other(part, leaf) for part, leaf in zip(space.spaces, x, strict=True))
+    return map_space(_other, space, x)
+
+
+def _other(space: gym.Space[Any], x: Tensor) -> Tensor:
     if isinstance(space, gs.Discrete):
         return (x - int(space.start) + 1) % int(space.n) + int(space.start)
     if isinstance(space, gs.MultiDiscrete):

@@ -12,7 +12,7 @@ import pytest
 from gymnasium.envs.registration import EnvSpec
 
 from rate.data.store import StoreWriter, TrajectoryStore
-from rate.envs.own import find_env
+from rate.envs.find import find_env
 from rate.evaluation.evaluator import cases_of, limited
 from rate.recipes.own import named_env, own
 from rate.types import Spaces, Trajectory

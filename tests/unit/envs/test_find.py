@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rate.envs import ENVS
-from rate.envs.own import UNLIMITED, episode_limit, find_env
+from rate.envs.find import UNLIMITED, episode_limit, find_env
 from rate.errors import ConfigError, UnknownNameError
 from rate.score import Score
 
