@@ -16,8 +16,8 @@ from rate.reports.runs import read_run
 from rate.reports.scores import experiments
 from rate.reports.tables import score_tables, summary_rows
 from rate.training.checkpoint import CARD, TRAINING, WEIGHTS, load_checkpoint, resolve_checkpoint
+from rate.training.progress import Progress
 from rate.training.run_dir import RunDir
-from rate.training.trainer import Progress
 
 TINY = config(steps=4, validate_every=2, checkpoint_every=4)
 

@@ -147,12 +147,12 @@ class Windows:
     def _permutation(self, epoch: int) -> Ids:
         return np.random.default_rng([self.seed, epoch]).permutation(len(self.ids)).astype(np.int64)
 
-    def batch(self, index_step: int, batch_size: int) -> Segment:
-        """Batch number `index_step` of an endless run through shuffled epochs."""
+    def batch(self, index_step: int, batch_size: int, rows: slice = slice(None)) -> Segment:
+        """Batch number `index_step` of an endless run through shuffled epochs, or some `rows` of it."""
         position = index_step * batch_size + np.arange(batch_size)
         epoch, within = np.divmod(position, len(self.ids))
         items = np.concatenate([self._order(int(e))[within[epoch == e]] for e in np.unique(epoch)])
-        return self._gather(items, self._starts(items, index_step))
+        return self._gather(items[rows], self._starts(items, index_step)[rows])
 
     def _starts(self, items: Ids, index_step: int) -> Ids:
         if self.start == "first":

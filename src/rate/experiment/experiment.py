@@ -35,6 +35,7 @@ from rate.system.files import as_path
 from rate.training import trainer as training
 from rate.training.checkpoint import load_checkpoint, resolve_checkpoint
 from rate.training.config import TrainConfig
+from rate.training.progress import Progress
 from rate.training.run_dir import RunDir, locked
 from rate.types import Spaces
 
@@ -153,7 +154,7 @@ def _is_trained(run: RunDir, config: TrainConfig) -> bool:
         return False
     with locked(run.path):
         last = load_checkpoint(resolve_checkpoint(run.checkpoints, "last"), training=True)
-        over = training.Progress.of(last).is_over(config)
+        over = Progress.of(last).is_over(config)
         if over:
             run.cut_metrics(last.step)
     return over

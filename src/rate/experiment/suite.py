@@ -22,8 +22,8 @@ from rate.plugins import importer
 from rate.system.files import check_own
 from rate.system.workers import in_processes
 from rate.training.checkpoint import load_checkpoint, resolve_checkpoint
+from rate.training.progress import Progress
 from rate.training.run_dir import LockedError, RunDir, locked
-from rate.training.trainer import Progress
 
 CLAIM = ".suite-lock"
 """Held over training and evaluation; training holds a lock of its own inside of it."""

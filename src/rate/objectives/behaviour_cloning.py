@@ -26,5 +26,5 @@ class BehaviourCloning(Objective):
         return Loss(
             total=masked_mean(per_step, window.mask),
             parts={policy.head.measure: masked_mean(score, window.mask)},
-            weight=int(window.mask.sum()),
+            weight=window.mask.sum(),
         )

@@ -48,7 +48,7 @@ class DiscreteCql(Objective):
                 "q_data": masked_mean(taken.detach().mean(-1), steps.mask),
                 head.measure: masked_mean(head.score(now.detach(), steps.action), steps.mask),
             },
-            weight=int(steps.mask.sum()),
+            weight=steps.mask.sum(),
         )
 
     def after_step(self, policy: SequencePolicy[Any]) -> None:

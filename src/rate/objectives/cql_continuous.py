@@ -104,7 +104,7 @@ class ContinuousCql(Objective):
                 "temperature": self.log_temperature.detach().exp(),
                 head.measure: masked_mean(score, steps.mask),
             },
-            weight=int(steps.mask.sum()),
+            weight=steps.mask.sum(),
         )
 
     @torch.no_grad()

@@ -25,8 +25,8 @@ class Loss:
 
     total: Tensor
     parts: Mapping[str, Tensor]
-    weight: int
-    """Real steps behind the means, to average batches with."""
+    weight: int | Tensor
+    """Real steps behind the means, to average batches with; as a tensor it is fetched only where it is needed."""
 
 
 class Objective(nn.Module, ABC):

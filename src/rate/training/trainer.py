@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -36,6 +35,8 @@ from rate.training.checkpoint import (
 from rate.training.config import TrainConfig
 from rate.training.logging import MetricLog
 from rate.training.optim import build_optimizer, learning_rate
+from rate.training.progress import Progress
+from rate.training.ranks import Ranks, stacked
 from rate.training.run_dir import RunDir
 from rate.types import to_tensor
 
@@ -45,36 +46,6 @@ OnStep = Callable[[int, Mapping[str, float]], None]
 
 PROBED = 8
 """Windows on which weights must act before they are kept."""
-
-
-@dataclass
-class Progress:
-    """What training remembers besides weights."""
-
-    step: int = 0
-    best_loss: float = math.inf
-    best_return: float = -math.inf
-    misses: int = 0
-    """Validations in a row without improvement."""
-    seconds: float = 0.0
-    """Wall-clock time of training up to here, over all resumes; nan where an older checkpoint does not say."""
-
-    @classmethod
-    def of(cls, checkpoint: Checkpoint) -> Progress:
-        kept = checkpoint.progress
-        with reading(f"the progress of step {checkpoint.step}"):
-            return cls(
-                step=checkpoint.step,
-                best_loss=float(kept["best_loss"]),
-                best_return=float(kept.get("best_return", "-inf")),
-                misses=int(kept["misses"]),
-                seconds=float(kept.get("seconds", "nan")),
-            )
-
-    def is_over(self, config: TrainConfig) -> bool:
-        """Whether the last step is reached, or the end of patience, which counts in the last stage alone."""
-        stops = 0 < config.patience <= self.misses and config.is_last_stage(self.step - 1)
-        return self.step >= config.steps or stops
 
 
 class Trainer:
@@ -93,10 +64,12 @@ class Trainer:
         stored_config: Any,
         evaluate: Evaluate | None = None,
         on_step: OnStep | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
         self.policy, self.objective = policy.to(device), objective.to(device)
         self.config, self.run, self.device, self.stored_config = config, run, device, stored_config
         self.train, self.valid, self.evaluate, self.on_step = train, valid, evaluate, on_step
+        self.ranks = ranks or Ranks()
         self.optimizer = build_optimizer(config, (policy, objective))
         self.progress = Progress()
         self.acting_len = policy.segment_len
@@ -108,6 +81,7 @@ class Trainer:
     def fit(self) -> Progress:
         """Train to the last step, to the end of patience, or to an interrupt (which saves and raises)."""
         log, self._clock = MetricLog(self.run), time.perf_counter()
+        self.ranks.draw_apart()
         with log, StopOnSignal() as stop:
             if self.saved is None:
                 self.save()  # so that there is a good one, whatever comes
@@ -118,7 +92,7 @@ class Trainer:
                 self._count_time()
                 metrics["time/training_seconds"] = self.progress.seconds
                 self._after_step(metrics, log)
-                if stop.requested:
+                if self.ranks.any(stop.requested):
                     self._save_if_new()
                     again = f"continue with: {self.run.resume_command()}"
                     raise Interrupted(f"stopped at step {self.progress.step} and saved; {again}")
@@ -133,19 +107,30 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.policy.train()
-        window = to_tensor(self.train.batch(step, config.batch_size), self.device)
+        rows = self.ranks.rows(config.batch_size)
+        window = to_tensor(self.train.batch(step, config.batch_size, rows), self.device)
         with autocast(config.precision, self.device):
-            loss: Loss = self.objective(self.policy, window)
+            loss = self.ranks.weighed(self.objective(self.policy, window))
         self.optimizer.zero_grad(set_to_none=True)
         loss.total.backward()  # type: ignore[no-untyped-call]
+        self.ranks.sum_gradients(self._parameters())
         norm = nn.utils.clip_grad_norm_(self._parameters(), config.clip or math.inf)
-        total = float(loss.total.detach())
-        self._guard(total, float(norm))
+        metrics = self._fetched(loss, rate, norm)
+        self._guard(metrics["train/loss"], metrics["train/grad_norm"])
         self.optimizer.step()
         self.objective.after_step(self.policy)
         self.progress.step = step + 1
-        parts = {f"train/{name}": float(value) for name, value in loss.parts.items()}
-        return {"train/loss": total, "train/lr": rate, "train/grad_norm": float(norm), **parts}
+        return metrics
+
+    def _fetched(self, loss: Loss, rate: float, norm: Tensor) -> dict[str, float]:
+        """What the guard needs at each step, and what is logged, where this step will be."""
+        parts = loss.parts if self._is_logged(self.progress.step + 1) else {}
+        total, *rest = self.ranks.fetch([loss.total, *parts.values()], [norm])
+        found = {f"train/{name}": value for name, value in zip(parts, rest, strict=False)}
+        return {"train/loss": total, "train/lr": rate, "train/grad_norm": rest[-1], **found}
+
+    def _is_logged(self, step: int) -> bool:
+        return step % self.config.log_every == 0 or step == self.config.steps
 
     def _resegment(self, length: int | None) -> None:
         if length is not None and length != self.policy.segment_len:
@@ -180,41 +165,30 @@ class Trainer:
             raise self._diverged("the weights are too large to act with")
 
     def _after_step(self, metrics: dict[str, float], log: MetricLog) -> None:
-        step, config = self.progress.step, self.config
+        step, config, writes = self.progress.step, self.config, self.ranks.writes
         last = step == config.steps
         marks: list[str] = []
         self._resegment(self.acting_len)
-        if step % config.log_every == 0 or last:
+        if writes and self._is_logged(step):
             log.write(step, metrics)
         if self.valid is not None and (step % config.validate_every == 0 or last):
-            valid = self.validate()
-            marks += ["best"] if self._improved(valid["valid/loss"]) else []
-            metrics.update(valid)
-            log.write(step, valid)
-        if self.evaluate is not None and config.evaluates_at(step):
+            valid = self.validate() if writes else {}
+            loss = self.ranks.of_first(valid.get("valid/loss", math.nan))
+            marks += ["best"] if self.progress.has_less_loss(loss) else []
+            self._note(step, valid, metrics, log)
+        if self.evaluate is not None and writes and config.evaluates_at(step):
             judged = self.evaluate(self.policy, step, self.progress.seconds)
-            marks += ["best-return"] if self._returns_more(judged) else []
-            metrics.update(judged)
-            if judged:
-                log.write(step, judged)
+            marks += ["best-return"] if self.progress.has_more_return(judged) else []
+            self._note(step, judged, metrics, log)
         if marks or last or step % config.checkpoint_every == 0:
             self.save(marks)
-        if self.on_step is not None:
+        if self.on_step is not None and writes:
             self.on_step(step, metrics)
 
-    def _improved(self, loss: float) -> bool:
-        better = loss < self.progress.best_loss
-        self.progress.misses = 0 if better else self.progress.misses + 1
-        self.progress.best_loss = min(loss, self.progress.best_loss)
-        return better
-
-    def _returns_more(self, judged: Mapping[str, float]) -> bool:
-        """Whether the mean return over the cases is the highest so far."""
-        returns = [value for name, value in judged.items() if name.endswith("/return_mean")]
-        mean = sum(returns) / len(returns) if returns else -math.inf
-        better = mean > self.progress.best_return
-        self.progress.best_return = max(mean, self.progress.best_return)
-        return better
+    def _note(self, step: int, found: Mapping[str, float], metrics: dict[str, float], log: MetricLog) -> None:
+        metrics.update(found)
+        if found:
+            log.write(step, found)
 
     def _count_time(self) -> None:
         now = time.perf_counter()
@@ -230,11 +204,14 @@ class Trainer:
             self.objective(self.policy, to_tensor(window, self.device))
             for window in self.valid.fixed(self.config.batch_size)
         ]
-        weight = sum(loss.weight for loss in losses)
-        total = sum(float(loss.total) * loss.weight for loss in losses) / weight
-        names = losses[0].parts
-        means = {f"valid/{n}": sum(float(x.parts[n]) * x.weight for x in losses) / weight for n in names}
-        return {"valid/loss": total, **means}
+        names = ("loss", *losses[0].parts)
+        rows = torch.stack([stacked([loss.total, *loss.parts.values()]) for loss in losses]).tolist()
+        weights = [int(loss.weight) for loss in losses]
+        columns = zip(names, zip(*rows, strict=True), strict=True)
+        return {
+            f"valid/{name}": sum(value * weight for value, weight in zip(column, weights, strict=True)) / sum(weights)
+            for name, column in columns
+        }
 
     def save(self, marks: Collection[str] = ()) -> None:
         training = {
@@ -251,16 +228,12 @@ class Trainer:
             weights=weights,
             training={name: tensor.detach().cpu().contiguous() for name, tensor in training.items()},
             step=self.progress.step,
-            progress={
-                "best_loss": repr(self.progress.best_loss),
-                "best_return": repr(self.progress.best_return),
-                "misses": self.progress.misses,
-                "seconds": repr(self.progress.seconds),
-            },
+            progress=self.progress.to_json(),
             config=self.stored_config,
             spaces=self.policy.spaces,
         )
-        save_checkpoint(self.run.checkpoints, checkpoint, marks=marks)
+        if self.ranks.writes:
+            save_checkpoint(self.run.checkpoints, checkpoint, marks=marks)
         self.saved = self.progress.step
 
     def _save_if_new(self) -> None:
@@ -271,7 +244,7 @@ class Trainer:
     def resume(self) -> None:
         """Go back to the last checkpoint of the run, or to the start if it was stopped before the first."""
         if not (self.run.checkpoints / "last").exists():
-            self.run.cut_metrics(0)
+            self._cut_metrics(0)
             return
         path = resolve_checkpoint(self.run.checkpoints, "last")
         checkpoint = load_checkpoint(path, training=True)
@@ -284,4 +257,8 @@ class Trainer:
                 torch.cuda.set_rng_state(checkpoint.training["random.cuda"], self.device)
         self.progress = Progress.of(checkpoint)
         self.saved = checkpoint.step
-        self.run.cut_metrics(checkpoint.step)
+        self._cut_metrics(checkpoint.step)
+
+    def _cut_metrics(self, step: int) -> None:
+        if self.ranks.writes:
+            self.run.cut_metrics(step)

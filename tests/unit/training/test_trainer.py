@@ -7,7 +7,6 @@ import os
 import signal
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,42 +15,18 @@ import torch
 from torch import Tensor, nn
 
 from integration.tiny import assert_same_run, config, metrics, same_tensors, tensors
-from rate.config import config_to_json
-from rate.data.windows import Windows, split_episodes
 from rate.errors import DivergedError
-from rate.experiment import Run, seed_everything, train_run
-from rate.experiment.data import prepare_data
-from rate.models import SequencePolicy, unroll
+from rate.experiment import Run, train_run
+from rate.models import SequencePolicy
 from rate.objectives import BehaviourCloning, BehaviourCloningConfig, Loss, Objective
 from rate.system.signals import Interrupted
 from rate.training.checkpoint import load_checkpoint
 from rate.training.config import TrainConfig
-from rate.training.run_dir import RunDir
 from rate.training.trainer import Trainer
 from rate.types import Segment
+from unit.training.making import trainer_of
 
 Train = Callable[..., Path]
-
-
-def trainer_of(path: Path, objective: Objective | None = None, **fields: Any) -> Trainer:
-    """A trainer as `train_run` makes it, in the hand of the test."""
-    run = config(**fields)
-    store = prepare_data("tmaze", run.data)
-    train, valid = split_episodes(len(store), run.data.validation_fraction, run.data.seed)
-    seed_everything(run.seed)
-    return Trainer(
-        policy=run.model.build(store.spaces),
-        objective=objective
-        or BehaviourCloning(
-            partial(unroll, bptt_segments=run.train.bptt_segments, action_noise=run.train.action_noise)
-        ),
-        config=run.train,
-        run=RunDir.create(path, config_to_json(run), {}, {}),
-        train=Windows(store, train, length=run.train.window, seed=run.seed),
-        valid=Windows(store, valid, length=run.train.window, seed=run.seed),
-        device=torch.device("cpu"),
-        stored_config=config_to_json(run),
-    )
 
 
 def weights_of(policy: nn.Module) -> dict[str, Tensor]:
