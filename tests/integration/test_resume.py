@@ -55,7 +55,7 @@ def lines_of(out: Path) -> int:
 
 def last_step(out: Path) -> int:
     pointer = out / "checkpoints" / "last"
-    return int(pointer.read_text().removeprefix("step_")) if pointer.exists() else 0
+    return int(pointer.read_text().split()[0].removeprefix("step_")) if pointer.exists() else 0
 
 
 def kill_when(ready: Callable[[], bool], arguments: list[str], delay: float = 0.0) -> None:

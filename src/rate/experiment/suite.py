@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import torch
-
 from rate.config import RunConfig, config_to_json
 from rate.errors import CheckpointError, ConfigError, RateError
+from rate.experiment.executors import Executor, InProcess, Processes, Work
 from rate.experiment.experiment import check_same_config, train_run
 from rate.experiment.run import Run
-from rate.plugins import importer
 from rate.system.files import check_own
-from rate.system.workers import in_processes
 from rate.training.checkpoint import load_checkpoint, resolve_checkpoint
 from rate.training.progress import Progress
 from rate.training.run_dir import LockedError, RunDir, locked
@@ -83,13 +80,15 @@ def run_all(
     *,
     jobs: int = 1,
     threads: int = 0,
+    executor: Executor | None = None,
     command: Sequence[str] | None = None,
     on_start: Callable[[str], None] | None = None,
     on_end: Callable[[Outcome], None] | None = None,
 ) -> dict[str, Outcome]:
     """Train and evaluate every run in `out`/its name; with several `jobs`, each in a process of its own.
 
-    `threads` is per job; 0: torch's number, divided by the jobs. `command` is kept with each run, its name added.
+    `threads` is per job; 0: torch's number, divided by the jobs. An `executor` takes the place of both: it says where
+    and when the runs are made. `command` is kept with each run, its name added.
     """
     if jobs < 1:
         raise ConfigError(f"jobs is {jobs}; it must be at least 1")
@@ -112,16 +111,10 @@ def run_all(
             on_end(outcome)
 
     left = [task for task in tasks if task.name not in outcomes]
-    if jobs > 1 and len(left) > 1:
-        in_processes(
-            _attempt, left, jobs=jobs, threads=threads, on_start=start, on_end=end, lost=_lost, set_up=importer()
-        )
-        return outcomes
-    if threads:
-        torch.set_num_threads(threads)
-    for task in left:
-        start(task)
-        end(task, _attempt(task))
+    if executor is None:
+        several = jobs > 1 and len(left) > 1
+        executor = Processes(jobs=jobs, threads=threads) if several else InProcess(threads=threads)
+    executor.run(Work(tasks=left, do=_attempt, on_start=start, on_end=end, lost=_lost))
     return outcomes
 
 
