@@ -79,7 +79,7 @@ def unpack(form: Form, prefix: str, column: Callable[[str], Any]) -> Tree:
 
 def map_of(column: Array) -> mmap.mmap | None:
     """The memory map that an array is a view of."""
-    base: Any = column
+    base: Any = getattr(column, "stored", column)
     while isinstance(base, np.ndarray):
         base = base.base
     return base if isinstance(base, mmap.mmap) else None

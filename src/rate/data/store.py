@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rate.data.checks import check_finite, check_layout, check_values, leaf_spaces, row_layout
 from rate.data.columns import Form, chunks, crc32, map_of, release, space_form, unpack
 from rate.data.npy import map_file
+from rate.data.packed import ENDS, SUFFIX, PackedColumn, stacked
 from rate.data.returns import ragged_suffix_sums
 from rate.data.spaces import spaces_from_json
 from rate.data.writer import CARD, FORMAT, VERSION, StoreWriter
@@ -44,7 +45,8 @@ def is_store(path: Path | str) -> bool:
 class Shard:
     """The columns of some consecutive episodes."""
 
-    columns: dict[str, Array]
+    columns: dict[str, Any]
+    """Arrays, or what is read like one."""
     offsets: NDArray[np.int64]
     seeds: NDArray[np.int64]
 
@@ -53,7 +55,8 @@ class Shard:
         start, stop = int(self.offsets[episode]), int(self.offsets[episode + 1])
         if name.startswith(("observations", "infos")):
             start, stop = start + episode, stop + episode + 1
-        return self.columns[name][start:stop]
+        rows: Array = self.columns[name][start:stop]
+        return rows
 
 
 class TrajectoryStore:
@@ -70,6 +73,8 @@ class TrajectoryStore:
         """(episodes,) the first row of an episode in the step columns of its shard."""
         self.lengths: NDArray[np.int64] = np.concatenate([np.diff(shard.offsets) for shard in shards])
         self.seeds: NDArray[np.int64] = np.concatenate([shard.seeds for shard in shards])
+        self.part_of: NDArray[np.int64] = np.zeros_like(self.seeds)
+        """(episodes,) the data set that an episode is from, where several are mixed."""
         columns = [column for shard in shards for column in shard.columns.values()]
         self._maps = [map_of(column) for column in columns]
         self._size, self._read = sum(column.nbytes for column in columns), 0
@@ -81,7 +86,7 @@ class TrajectoryStore:
         card = _read_card(root)
         with reading(root / CARD, DataError):
             spaces = spaces_from_json(card["spaces"])
-            shards = [_open_shard(root, entry, spaces, check) for entry in card["shards"]]
+            shards = [_open_shard(root, card, entry, spaces, check) for entry in card["shards"]]
             if sum(len(shard.seeds) for shard in shards) != card["episodes"] or not shards:
                 raise DataError(f"{shown(root)} does not hold the episodes that its card names; {AGAIN}")
             _check_infos(card["infos"], shards)
@@ -164,6 +169,7 @@ def _read_card(root: Path) -> dict[str, Any]:
 def _check_card(card: dict[str, Any], where: str) -> None:
     """What the rest of the library reads of a card has the type that it is taken for."""
     kinds: dict[str, type] = {"environment": str, "generator": str, "options": dict, "dropped_infos": list}
+    kinds["frame_stack"] = dict
     for name, kind in kinds.items():
         if not isinstance(card.get(name, kind()), kind):
             raise DataError(f"{where} has a {CARD} in which {name!r} is no {kind.__name__}; {AGAIN}")
@@ -182,22 +188,35 @@ def _check_infos(form: Form, shards: list[Shard]) -> None:
         raise DataError(f"the card names infos that are not there: {shown(missing[:1])}; {AGAIN}")
 
 
-def _open_shard(root: Path, entry: dict[str, Any], spaces: Spaces, check: bool) -> Shard:
+def _open_shard(root: Path, card: dict[str, Any], entry: dict[str, Any], spaces: Spaces, check: bool) -> Shard:
     path = _own(root, entry["name"])
     if not path.is_dir():
         raise DataError(f"{shown(path)} is missing; {AGAIN}")
-    columns = {
-        name.removesuffix(".npy"): _open_column(_own(path, name), file, check) for name, file in entry["files"].items()
-    }
+    files = {name: _open_column(_own(path, name), file, check) for name, file in entry["files"].items()}
+    columns: dict[str, Any] = {name[:-4]: file for name, file in files.items() if name.endswith(".npy")}
     offsets, seeds = (_whole_numbers(path, name, columns.pop(name)) for name in ("offsets", "seeds"))
     consistent = len(offsets) == len(seeds) + 1 == entry["episodes"] + 1 and offsets[0] == 0
     if not consistent or offsets[-1] != entry["steps"] or (np.diff(offsets) < 1).any():
         raise DataError(f"{shown(path / 'offsets.npy')} does not agree with the card; {AGAIN}")
     try:
+        columns |= _packed_columns(files, spaces, card.get("frame_stack", {}))
+        starts = offsets[:-1] + np.arange(len(seeds))
+        for name, depth in card.get("frame_stack", {}).items():
+            columns[name] = stacked(columns[name], starts, depth, leaf_spaces(spaces)[name])
         _check_columns(columns, spaces, int(offsets[-1]), len(seeds), check)
     except DataError as error:
         raise DataError(f"{shown(path)} is damaged: {error}; or {AGAIN}") from error
     return Shard(columns=columns, offsets=offsets, seeds=seeds)
+
+
+def _packed_columns(files: dict[str, Array], spaces: Spaces, stacks: dict[str, int]) -> dict[str, PackedColumn]:
+    """The columns whose rows are compressed; a stack of frames has one of them in a row."""
+    columns = {}
+    for name in (file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX)):
+        dtype, shape = row_layout(leaf_spaces(spaces)[name])
+        shape = shape[1:] if name in stacks else shape
+        columns[name] = PackedColumn(files[name + SUFFIX], files[name + ENDS], dtype, shape)
+    return columns
 
 
 def _own(root: Path, name: str) -> Path:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import gymnasium as gym
@@ -17,7 +16,10 @@ from numpy.typing import NDArray
 
 from rate.data.checks import check_values
 from rate.data.columns import chunks, escaped, space_form, unpack
+from rate.data.mixture import parse_mixture
 from rate.data.returns import returns_to_go
+from rate.data.sampling import Ids, SampleBy, Sampler
+from rate.data.shift import Shift
 from rate.data.store import AROUND, TrajectoryStore
 from rate.errors import ConfigError, DataError
 from rate.options import parse_options
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DataConfig", "Start", "Windows", "returns_to_go", "split_episodes"]
 
-Ids = NDArray[np.int64]
 Start = Literal["first", "random"]
 StartRule = Literal["first", "random", "auto"]
 
@@ -58,6 +59,15 @@ class DataConfig:
     """Rewards and returns-to-go are divided by this."""
     oracle: str = ""
     """A privileged fact of the episodes that the policy is told, as the environment names it; empty: none."""
+    sample: SampleBy = "episode"
+    """What counts alike: every episode, or every step, where long episodes come as often as they are long."""
+    top: float = 1.0
+    """Share of the episodes that is used, those of the highest return."""
+    mixture: tuple[str, ...] = ()
+    """More data sets, each as PATH or PATH=WEIGHT. A row of a batch is from one of them with a probability in
+    proportion to its weight; the weight of the data above is 1."""
+    shift: int = 0
+    """Move the images of a training window by up to so many pixels, all frames of it alike; 0: never."""
 
     def __post_init__(self) -> None:
         check_types(self, "data.")
@@ -71,6 +81,13 @@ class DataConfig:
             raise ConfigError(f"data.validation_fraction must be in [0, 1), got {self.validation_fraction}")
         if not (math.isfinite(self.return_scale) and self.return_scale > 0):
             raise ConfigError(f"data.return_scale must be positive and finite, got {self.return_scale}")
+        if self.sample not in get_args(SampleBy):
+            raise ConfigError(f"data.sample must be {' or '.join(get_args(SampleBy))}, got {self.sample!r}")
+        if not 0 < self.top <= 1:
+            raise ConfigError(f"data.top must be above 0 and at most 1, got {self.top}")
+        if self.shift < 0:
+            raise ConfigError(f"data.shift must not be negative, got {self.shift}")
+        parse_mixture(self.mixture)
         parse_options(self.options)
 
 
@@ -120,7 +137,10 @@ class Windows:
         oracle: str = "",
         lookahead: int = 0,
         seed: int = 0,
+        weights: NDArray[np.float64] | None = None,
+        shift: int = 0,
     ) -> None:
+        """`weights`: how likely each episode is to be drawn; None: each once per epoch. `shift`: see DataConfig."""
         self.ids: Ids = np.asarray(episode_ids, dtype=np.int64)
         if len(self.ids) == 0:
             raise DataError("no episode to take windows from; collect more or lower data.validation_fraction")
@@ -138,21 +158,17 @@ class Windows:
         self._action_dtype = np.float32 if isinstance(store.spaces.action, gym.spaces.Box) else np.int64
         self._return_to_go = store.suffix_sums(self.ids, return_scale, np.float32)
         self._return_start = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
-        # Kept because neighbouring steps share an epoch; the result does not depend on it.
-        self._order = lru_cache(maxsize=4)(self._permutation)
+        self._sampler = Sampler(len(self.ids), seed, weights)
+        self._shift = Shift(store.spaces.observation, shift)
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def _permutation(self, epoch: int) -> Ids:
-        return np.random.default_rng([self.seed, epoch]).permutation(len(self.ids)).astype(np.int64)
-
     def batch(self, index_step: int, batch_size: int, rows: slice = slice(None)) -> Segment:
-        """Batch number `index_step` of an endless run through shuffled epochs, or some `rows` of it."""
-        position = index_step * batch_size + np.arange(batch_size)
-        epoch, within = np.divmod(position, len(self.ids))
-        items = np.concatenate([self._order(int(e))[within[epoch == e]] for e in np.unique(epoch)])
-        return self._gather(items[rows], self._starts(items, index_step)[rows])
+        """Batch number `index_step` of an endless run, or some `rows` of it."""
+        items = self._sampler.batch(index_step, batch_size)
+        window = self._gather(items[rows], self._starts(items, index_step)[rows])
+        return self._shift.moved(window, [self.seed, index_step, 4], batch_size, rows)
 
     def _starts(self, items: Ids, index_step: int) -> Ids:
         if self.start == "first":
@@ -199,11 +215,14 @@ class _Reader:
 
     def __call__(self, name: str, rows: Ids) -> Array:
         """(B, T, ...), a copy."""
-        columns: list[Array] = [self._store.shards[shard].columns[name] for shard in self._used]
+        columns = [self._store.shards[shard].columns[name] for shard in self._used]
         if len(columns) == 1:
-            values = np.take(columns[0], rows, axis=0)
+            plain = isinstance(columns[0], np.ndarray)
+            values: Array = np.take(columns[0], rows, axis=0) if plain else columns[0][rows]
         else:
-            values = np.empty((*rows.shape, *columns[0].shape[1:]), dtype=columns[0].dtype)
+            # Data sets that are mixed may have other types of rewards.
+            dtype = np.result_type(*(column.dtype for column in columns))
+            values = np.empty((*rows.shape, *columns[0].shape[1:]), dtype=dtype)
             for shard, column in zip(self._used, columns, strict=True):
                 chosen = self._shards == shard
                 values[chosen] = column[rows[chosen]]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from rate.data.checks import check_layout, columns_of, leaf_spaces, row_layout
 from rate.data.columns import ColumnFile, Form, crc32, disk_errors, tree_form
+from rate.data.packed import PackedFile, is_worth_packing, newest_frames
 from rate.data.returns import suffix_sums
 from rate.data.spaces import spaces_to_json
 from rate.errors import DataError
@@ -38,14 +39,15 @@ class ShardFiles:
         self.hidden = root / f".{self.name}.tmp"
         # Exclusive: of two writers in one directory the second fails here and does no harm.
         self.hidden.mkdir(exist_ok=False)
-        self.columns: dict[str, ColumnFile] = {}
+        self.columns: dict[str, ColumnFile | PackedFile] = {}
         self.offsets, self.seeds, self.bytes = [0], list[int](), 0
         self.moved = False
 
-    def append(self, columns: Mapping[str, Array], seed: int) -> None:
+    def append(self, columns: Mapping[str, Array], seed: int, packed: Collection[str] = ()) -> None:
         for name, rows in columns.items():
             if name not in self.columns:
-                self.columns[name] = ColumnFile(self.hidden / f"{name}.npy", rows.dtype, rows.shape[1:])
+                kind = PackedFile if name in packed else ColumnFile
+                self.columns[name] = kind(self.hidden / f"{name}.npy", rows.dtype, rows.shape[1:])
             self.columns[name].append(rows)
             self.bytes += rows.nbytes
         self.offsets.append(self.offsets[-1] + len(columns["rewards"]))
@@ -86,17 +88,27 @@ class StoreWriter:
         shard_steps: int = SHARD_STEPS,
         shard_bytes: int = SHARD_BYTES,
         sync: bool = True,
+        pack: bool = True,
+        frame_stack: Mapping[str, int] | None = None,
     ) -> None:
-        """Without `sync` nobody waits for the disk: it survives a kill, but a power cut may leave it damaged."""
+        """Without `sync` nobody waits for the disk: it survives a kill, but a power cut may leave it damaged.
+
+        `pack`: compress columns of images that become much smaller. `frame_stack`: columns whose first axis holds the
+        last frames, as {"observations": 4}; each frame is stored once.
+        """
         if not isinstance(spaces, Spaces):
             raise DataError(f"spaces must be a rate.types.Spaces, got {type(spaces).__name__}")
         if shard_steps < 1 or shard_bytes < 1:
             raise DataError(f"a shard must hold something, got {shard_steps} steps and {shard_bytes} bytes")
-        self.path, self._sync = Path(path), sync
+        self.path, self._sync, self._pack = Path(path), sync, pack
+        self._stacks, self._packed = dict(frame_stack or {}), set[str]()
         self.spaces = spaces
         self._head = _json_values({"environment": environment, "options": dict(options), "generator": generator})
         self._limits = (shard_steps, shard_bytes)
         self._layout = {name: row_layout(space) for name, space in leaf_spaces(spaces).items()}
+        for name, depth in self._stacks.items():
+            if name not in self._layout or self._layout[name][1][:1] != (depth,):
+                raise DataError(f"frame_stack names {name!r}: {depth}, but that is not the first axis of such a column")
         self._infos: Form = {"dict": []}
         self.dropped_infos = set[str]()
         """Names of infos that the source holds and that were left out; whoever leaves them out adds them."""
@@ -128,8 +140,11 @@ class StoreWriter:
         except DataError as error:
             raise DataError(f"episode {len(self._lengths)} cannot be stored: {error}") from error
         columns = {name: rows.astype(self._layout[name][0], copy=False) for name, rows in columns.items()}
+        columns |= {name: newest_frames(name, columns[name], depth) for name, depth in self._stacks.items()}
+        if not self._lengths and self._pack:
+            self._packed = {name for name in self._layout if name in columns and is_worth_packing(columns[name])}
         with disk_errors(self.path):
-            self._open_shard().append(columns, trajectory.seed)
+            self._open_shard().append(columns, trajectory.seed, self._packed)
         self._lengths.append(len(trajectory))
         self._returns.append(float(suffix_sums(trajectory.rewards)[0]))
         self._seeds.append(trajectory.seed)
@@ -185,6 +200,7 @@ class StoreWriter:
             **self._head,
             "spaces": spaces_to_json(self.spaces),
             "infos": self._infos,
+            **({"frame_stack": self._stacks} if self._stacks else {}),
             "dropped_infos": sorted(self.dropped_infos),
             "episodes": len(self._lengths),
             "steps": sum(self._lengths),

@@ -12,7 +12,9 @@ import numpy as np
 
 from rate.config import RunConfig
 from rate.data.collect import OnEpisode, dataset_name
+from rate.data.mixture import joined, parse_mixture
 from rate.data.open import open_data
+from rate.data.sampling import Ids, best_of, weights_of
 from rate.data.spaces import same_space
 from rate.data.store import TrajectoryStore, is_store
 from rate.data.windows import DataConfig, Windows, split_episodes
@@ -37,15 +39,20 @@ def prepare_data(env: str, config: DataConfig, on_episode: OnEpisode | None = No
 
     Where there is data, the environment may be missing (empty).
     """
-    root = data_root()
-    if config.path:
-        store = open_data(config.path, root)
-        if env:
-            check_environment(store, find_env(env))
-        return store
-    spec = find_env(env)
-    request = CollectRequest(episodes=config.episodes, seed=config.seed, kwargs=parse_options(config.options))
-    return open_data(str(collect_once(spec, request, on_episode)), root)
+    more = [path for path, _ in parse_mixture(config.mixture)]
+    stores = [_opened(path, env) for path in (config.path, *more) if path]
+    if not config.path:
+        spec = find_env(env)
+        request = CollectRequest(episodes=config.episodes, seed=config.seed, kwargs=parse_options(config.options))
+        stores.insert(0, open_data(str(collect_once(spec, request, on_episode)), data_root()))
+    return joined(stores) if config.mixture else stores[0]
+
+
+def _opened(path: str, env: str) -> TrajectoryStore:
+    store = open_data(path, data_root())
+    if env:
+        check_environment(store, find_env(env))
+    return store
 
 
 def collect_once(
@@ -86,13 +93,21 @@ def arguments(function: Callable[..., Any]) -> list[str]:
     return [one.name for one in named if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
 
 
+def chosen_episodes(config: DataConfig, store: TrajectoryStore) -> tuple[Ids, Ids]:
+    """Those to train on and those that are held out; of both, the share with the highest returns."""
+    train_ids, valid_ids = split_episodes(len(store), config.validation_fraction, config.seed)
+    return best_of(store, train_ids, config.top), best_of(store, valid_ids, config.top)
+
+
 def cut_windows(config: RunConfig, store: TrajectoryStore, lookahead: int = 0) -> tuple[Windows, Windows | None]:
     """The windows of the training episodes and of those that are held out, if there are any."""
     data = config.data
     longest = int(store.lengths.max())
-    train_ids, valid_ids = split_episodes(len(store), data.validation_fraction, data.seed)
+    train_ids, valid_ids = chosen_episodes(data, store)
 
-    def cut(ids: Any) -> Windows:
+    shares = [1.0, *(weight for _, weight in parse_mixture(data.mixture))] if data.mixture else []
+
+    def cut(ids: Any, training: bool) -> Windows:
         return Windows(
             store,
             ids,
@@ -102,9 +117,11 @@ def cut_windows(config: RunConfig, store: TrajectoryStore, lookahead: int = 0) -
             oracle=data.oracle,
             lookahead=lookahead,
             seed=config.seed,
+            weights=weights_of(store, ids, data.sample, shares) if training else None,
+            shift=data.shift if training else 0,
         )
 
-    return cut(train_ids), cut(valid_ids) if len(valid_ids) else None
+    return cut(train_ids, True), cut(valid_ids, False) if len(valid_ids) else None
 
 
 def never_seen(windows: Windows) -> list[str]:

@@ -16,11 +16,11 @@ import torch
 from rate.config import RunConfig, config_from_json, config_to_json, differences, edit
 from rate.data.collect import OnEpisode
 from rate.data.store import TrajectoryStore
-from rate.data.windows import Windows, check_oracle, split_episodes
+from rate.data.windows import Windows, check_oracle
 from rate.envs.find import find_env
 from rate.envs.spec import spaces_of
 from rate.errors import CheckpointError, ConfigError
-from rate.experiment.data import check_same_data, cut_windows, never_seen, prepare_data, shares_seeds
+from rate.experiment.data import check_same_data, chosen_episodes, cut_windows, never_seen, prepare_data, shares_seeds
 from rate.experiment.judging import Budget, periodic, too_dear
 from rate.experiment.run import Run
 from rate.experiment.start import read_start, start_facts, take_weights
@@ -193,8 +193,7 @@ def with_oracle(config: RunConfig, spaces: Spaces) -> Spaces:
 
 def fit(config: RunConfig, store: TrajectoryStore, policy: SequencePolicy[Any]) -> None:
     """Give a policy the units of the episodes that it will be trained on."""
-    train_ids, _ = split_episodes(len(store), config.data.validation_fraction, config.data.seed)
-    fit_units(policy, store, train_ids, always=config.model.encoder.normalise == "on")
+    fit_units(policy, store, chosen_episodes(config.data, store)[0], always=config.model.encoder.normalise == "on")
 
 
 def _learner(

@@ -58,7 +58,7 @@ def image_episode(seed: int, dtype: type[np.generic]) -> Trajectory:
 def write_images(path: Path, episodes: int, dtype: Any) -> None:
     space = Spaces(observation=gym_spaces.Box(0, 255, SHAPE, dtype), action=gym_spaces.Discrete(2))
     head: dict[str, Any] = {"environment": "images", "options": {}, "generator": "one colour each"}
-    with StoreWriter(path, spaces=space, **head, sync=False) as writer:
+    with StoreWriter(path, spaces=space, **head, sync=False, pack=False) as writer:
         for seed in range(episodes):
             writer.add(image_episode(seed, dtype))
 
