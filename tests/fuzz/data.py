@@ -15,7 +15,7 @@ from fuzz.artefacts import ARTEFACTS, Artefact
 from integration import echo
 from rate.data import open_data
 from rate.data.importers import import_data
-from rate.data.spaces import space_from_json, space_to_json
+from rate.data.space_json import space_from_json, space_to_json
 from rate.experiment.check import check_data
 from rate.system.files import read_json
 

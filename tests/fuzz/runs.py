@@ -11,10 +11,10 @@ from integration.tiny import config
 from rate.cli.train import read_arguments
 from rate.config import config_to_json
 from rate.experiment import Run, run_state, train_run
-from rate.experiment.experiment import check_same_config
-from rate.reports.runs import read_run
-from rate.reports.scores import experiments
-from rate.reports.tables import score_tables, summary_rows
+from rate.experiment.train import check_same_config
+from rate.reports.reading.runs import read_run
+from rate.reports.reading.scores import experiments
+from rate.reports.tables.table import score_tables, summary_rows
 from rate.training.checkpoint import CARD, TRAINING, WEIGHTS, load_checkpoint, resolve_checkpoint
 from rate.training.progress import Progress
 from rate.training.run_dir import RunDir

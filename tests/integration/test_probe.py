@@ -16,10 +16,10 @@ from matplotlib.image import imread
 from integration.tiny import config
 from rate.cli.main import main
 from rate.evaluation import probes
-from rate.evaluation.statistics import Interval
+from rate.evaluation.intervals import Interval
 from rate.experiment import train_run
 from rate.models import MODELS
-from rate.reports.preservation import PreservationCurves, preservation_figure
+from rate.reports.figures.preservation import PreservationCurves, preservation_figure
 
 Refused = Callable[..., str]
 

@@ -18,9 +18,9 @@ import pytest
 from integration.tiny import assert_same_run, config, files
 from rate.cli.main import main
 from rate.config import RunConfig
-from rate.experiment import experiment as experiment_module
 from rate.experiment import run_all, run_state, train_run
-from rate.experiment.suite import CLAIM
+from rate.experiment import train as train_module
+from rate.experiment.many_runs import CLAIM
 from rate.recipes import SUITES, Suite, SuiteRun
 from rate.training.run_dir import locked
 
@@ -115,7 +115,7 @@ def test_a_trained_run_needs_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyP
     plan = short(patience=1, steps=9, validate_every=1, learning_rate=1e-12, warmup_steps=0)
     ended = train_run(plan, tmp_path / "run").step
     assert ended < 9  # out of patience, which is an end too
-    monkeypatch.setattr(experiment_module, "prepare_data", lambda *_: pytest.fail("the data was opened"))
+    monkeypatch.setattr(train_module, "prepare_data", lambda *_: pytest.fail("the data was opened"))
     assert train_run(plan, tmp_path / "run", resume=True).step == ended
 
 
@@ -133,13 +133,13 @@ def test_another_configuration_is_named_and_the_others_are_made(
 def test_a_defect_in_one_run_does_not_stop_the_others(
     suite: dict[str, RunConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = experiment_module.prepare_data
+    real = train_module.prepare_data
 
     def fail_once(*args: Any) -> Any:
-        monkeypatch.setattr(experiment_module, "prepare_data", real)
+        monkeypatch.setattr(train_module, "prepare_data", real)
         raise ZeroDivisionError("one\ntwo")
 
-    monkeypatch.setattr(experiment_module, "prepare_data", fail_once)
+    monkeypatch.setattr(train_module, "prepare_data", fail_once)
     outcomes = run_all(dict(list(suite.items())[:2]), tmp_path)
     assert [outcome.state for outcome in outcomes.values()] == ["failed", "done"]
     assert outcomes[NAMES[0]].message == "ZeroDivisionError: one two"

@@ -63,7 +63,7 @@ def test_no_branch_on_a_name(path: Path) -> None:
 def test_there_are_names_and_files() -> None:
     assert {"tmaze", "rate", "dt", "tmaze/rate"} <= NAMES
     stems = {path.stem for path in FILES}
-    assert {"trainer", "evaluator", "experiment", "doctor", "reading", "spec"} <= stems
+    assert {"trainer", "evaluator", "train", "doctor", "reading", "spec"} <= stems
     assert not {"tmaze"} & stems
 
 

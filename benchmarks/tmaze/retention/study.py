@@ -20,7 +20,7 @@ import torch
 
 import rate
 from rate.evaluation.evaluator import EvalConfig
-from rate.evaluation.statistics import wilson_interval
+from rate.evaluation.intervals import wilson_interval
 from rate.models.interventions import Handover, Moment
 from rate.models.segment import Carried
 from rate.system.files import write_atomically, write_json

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from rate.evaluation.statistics import wilson_interval
+from rate.evaluation.intervals import wilson_interval
 
 ROOT = Path(__file__).parent
 VALVES = ("ca2", "ca1", "gate", "gru", "lstm", "none")

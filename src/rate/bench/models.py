@@ -15,7 +15,7 @@ from rate.bench.measuring import Figures, bytes_of, clock, fastest, window_of
 from rate.config import RunConfig
 from rate.envs.find import find_env
 from rate.envs.spec import spaces_of
-from rate.experiment.experiment import with_oracle
+from rate.experiment.train import with_oracle
 from rate.models import MODELS, SequencePolicy, unroll
 from rate.objectives import Objective
 from rate.recipes import RECIPES, recipe

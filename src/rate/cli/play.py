@@ -17,7 +17,7 @@ import tyro
 from rate.cli.commands import print_json
 from rate.cli.console import OUT, note
 from rate.config import check_seed
-from rate.data.spaces import same_space
+from rate.data.space_json import same_space
 from rate.envs.find import find_env
 from rate.envs.spec import PLAYER_STREAM, EnvSpec, EvalCase, Player
 from rate.errors import ConfigError
@@ -28,7 +28,7 @@ from rate.evaluation.rollout import acting
 from rate.experiment import Run
 from rate.models.actor import Actor
 from rate.options import parse_options
-from rate.reports.film import Slide, check_film, half_blocks, write_film
+from rate.reports.figures.film import Slide, check_film, half_blocks, write_film
 
 FPS = 4
 """Frames per second where the environment does not say."""

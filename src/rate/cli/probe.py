@@ -18,7 +18,7 @@ from rate.evaluation.agreement import Agreement, agreement, can_be_asked
 from rate.evaluation.evaluator import OnStep
 from rate.evaluation.probes import Preservation, check_has_memory, probe_memory
 from rate.experiment import Run
-from rate.reports.preservation import PreservationCurves, write_preservation
+from rate.reports.figures.preservation import PreservationCurves, write_preservation
 from rate.seeding import Purpose, episode_seeds
 from rate.serial import to_dict
 from rate.system.files import check_own, check_writable

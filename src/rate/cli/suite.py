@@ -24,10 +24,10 @@ from rate.config import RunConfig, edit
 from rate.errors import ConfigError, RateError
 from rate.experiment import Outcome, run_all, run_state
 from rate.recipes import SUITES
-from rate.recipes.suite import in_path
+from rate.recipes.suites import in_path
 from rate.registry import check_names
 from rate.reports import write_report
-from rate.reports.tables import format_seconds
+from rate.reports.tables.table import format_seconds
 from rate.system.signals import Interrupted
 
 

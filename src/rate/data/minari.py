@@ -25,7 +25,7 @@ from rate.data.columns import space_columns
 from rate.data.flat import as_tuple
 from rate.data.hdf5 import open_hdf5, read_tree
 from rate.data.place import hidden, made_aside, sweep
-from rate.data.spaces import spaces_from_json
+from rate.data.space_json import spaces_from_json
 from rate.data.store import StoreWriter, TrajectoryStore, is_store
 from rate.errors import DataError, MissingExtraError
 from rate.registry import did_you_mean

@@ -15,7 +15,7 @@ from rate.data.columns import disk_errors, space_form
 from rate.data.hdf5 import h5py_module
 from rate.data.minari import MAIN, OURS, minari_module
 from rate.data.place import hidden, made_aside, sweep
-from rate.data.spaces import spaces_to_json
+from rate.data.space_json import spaces_to_json
 from rate.data.store import TrajectoryStore
 from rate.errors import DataError
 from rate.system.files import shown, write_all

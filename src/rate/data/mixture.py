@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rate.data.spaces import same_space
+from rate.data.space_json import same_space
 from rate.data.store import TrajectoryStore
 from rate.errors import ConfigError, DataError
 from rate.types import Array

@@ -22,7 +22,7 @@ from rate.data.columns import Form, chunks, crc32, map_of, release, space_form, 
 from rate.data.npy import map_file
 from rate.data.packed import ENDS, SUFFIX, PackedColumn, stacked
 from rate.data.returns import ragged_suffix_sums
-from rate.data.spaces import spaces_from_json
+from rate.data.space_json import spaces_from_json
 from rate.data.writer import CARD, FORMAT, VERSION, StoreWriter
 from rate.errors import DataError
 from rate.system.files import inside, read_json, reading, shown

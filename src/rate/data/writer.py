@@ -18,7 +18,7 @@ from rate.data.checks import check_layout, columns_of, leaf_spaces, row_layout
 from rate.data.columns import ColumnFile, Form, crc32, disk_errors, tree_form
 from rate.data.packed import PackedFile, is_worth_packing, newest_frames
 from rate.data.returns import suffix_sums
-from rate.data.spaces import spaces_to_json
+from rate.data.space_json import spaces_to_json
 from rate.errors import DataError
 from rate.system.files import sync_directory, write_json
 from rate.types import Array, Spaces, Trajectory

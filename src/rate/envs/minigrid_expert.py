@@ -28,7 +28,7 @@ from rate.envs.minigrid_grid import (
     WALL,
     WEST,
     MinigridMemoryBatch,
-    Task,
+    MinigridTask,
     draws,
     observe,
 )
@@ -45,7 +45,7 @@ _RETRY = 0x9E3779B
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpertOptions(Task):
+class ExpertOptions(MinigridTask):
     """What the data set of the expert looks like."""
 
     sizes: str = "exact"

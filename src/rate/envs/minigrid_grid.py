@@ -42,7 +42,7 @@ _MARGIN = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class MinigridTask:
     """What decides an episode besides its seed."""
 
     size: int = 41
@@ -184,7 +184,7 @@ def paint(view: Array) -> NDArray[np.uint8]:
     return tiles()[cells].transpose(0, 2, 3, 1, 4, 5).reshape(len(view), side, side, 3)
 
 
-def observe(view: Array, task: Task) -> NDArray[np.uint8]:
+def observe(view: Array, task: MinigridTask) -> NDArray[np.uint8]:
     """Views as observations: (B, 3, 3) -> (B, 3, 3, 3) or (B, 84, 84, 3)."""
     return _SYMBOLS[view] if task.observation == "symbolic" else paint(view)
 
@@ -208,7 +208,7 @@ class MinigridMemoryBatch:
     """B episodes in lock-step. Finished rows stay put, without reward."""
 
     def __init__(self, size: int = 41, observation: str = "symbolic", limit: str = "solvable") -> None:
-        self.task = Task(size=size, observation=observation, limit=limit)
+        self.task = MinigridTask(size=size, observation=observation, limit=limit)
         self.spaces = self.task.spaces
         self.info: Mapping[str, Array] = {}
 

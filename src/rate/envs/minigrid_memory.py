@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rate.envs.minigrid_expert import ExpertOptions, expert, mean_length, player
-from rate.envs.minigrid_grid import VIEW, VIEW_OFFSETS, MinigridMemoryBatch, Task, memory_env, observe
+from rate.envs.minigrid_grid import VIEW, VIEW_OFFSETS, MinigridMemoryBatch, MinigridTask, memory_env, observe
 from rate.envs.spec import ENVS, EnvSpec, EvalCase
 from rate.errors import ConfigError
 from rate.score import Score
@@ -43,7 +43,7 @@ class MinigridMemoryEnv(gym.Env[NDArray[np.uint8], np.int64]):
         limit: str = "solvable",
         render_mode: str | None = None,
     ) -> None:
-        self.task = Task(size=size, observation=observation, limit=limit)
+        self.task = MinigridTask(size=size, observation=observation, limit=limit)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ConfigError(f"minigrid-memory: render_mode must be 'rgb_array' or 'ansi', got {render_mode!r}")
         self.render_mode = render_mode
@@ -119,9 +119,9 @@ class MinigridMemoryEnv(gym.Env[NDArray[np.uint8], np.int64]):
 
 def case(size: int = 41, observation: str = "symbolic", limit: str = "solvable") -> EvalCase:
     """Episodes of one size. The target is the mean return of the expert; with the paper's limits, the paper's 0.96."""
-    task = Task(size=size, observation=observation, limit=limit)
+    task = MinigridTask(size=size, observation=observation, limit=limit)
     kwargs = asdict(task)
-    named = {name: value for name, value in kwargs.items() if name == "size" or value != getattr(Task, name)}
+    named = {name: value for name, value in kwargs.items() if name == "size" or value != getattr(MinigridTask, name)}
     solvable = limit == "solvable"
     return EvalCase(
         name=",".join(f"{name}={value}" for name, value in named.items()),

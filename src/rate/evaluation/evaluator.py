@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rate.data.spaces import same_form
+from rate.data.space_json import same_form
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.envs.success import Rule
 from rate.errors import ConfigError
-from rate.evaluation.statistics import Interval, estimate, mean_sem, wilson_interval
+from rate.evaluation.intervals import Interval, estimate, mean_sem, wilson_interval
 from rate.models.acting import PROMPTS, read_intervention
 from rate.models.values import check_number
 from rate.options import parse_options

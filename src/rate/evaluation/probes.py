@@ -19,9 +19,9 @@ from torch.utils.hooks import RemovableHandle
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import ConfigError
 from rate.evaluation.evaluator import EvalConfig, Evaluator, OnStep
+from rate.evaluation.intervals import Floats, Interval
 from rate.evaluation.rollout import LockStep
 from rate.evaluation.room import holding, rank, room
-from rate.evaluation.statistics import Floats, Interval
 from rate.models.interventions import Intervention, Moment
 from rate.models.policy import SequencePolicy
 from rate.models.segment import SegmentPolicy

@@ -5,9 +5,9 @@ This is the Python face of `rate train` and `rate eval`; the command line only a
 
 from rate.experiment.collecting import collect_to
 from rate.experiment.data import collect_once, data_root, prepare_data
-from rate.experiment.experiment import seed_everything, train_run
+from rate.experiment.many_runs import Outcome, RunState, run_all, run_state
 from rate.experiment.run import Run, load
-from rate.experiment.suite import Outcome, RunState, run_all, run_state
+from rate.experiment.train import seed_everything, train_run
 
 __all__ = [
     "Outcome",

@@ -15,7 +15,7 @@ from rate.data.collect import OnEpisode, dataset_name
 from rate.data.mixture import joined, parse_mixture
 from rate.data.open import open_data
 from rate.data.sampling import Ids, best_of, weights_of
-from rate.data.spaces import same_space
+from rate.data.space_json import same_space
 from rate.data.store import TrajectoryStore, is_store
 from rate.data.windows import DataConfig, Windows, split_episodes
 from rate.envs.find import find_env

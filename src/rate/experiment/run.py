@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from rate.config import EnvConfig, RunConfig, check_seed, config_from_json
-from rate.data.spaces import same_space
+from rate.data.space_json import same_space
 from rate.envs.find import find_env
 from rate.envs.spec import EvalCase
 from rate.errors import CheckpointError, ConfigError, DataError

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rate.data.column_statistics import Moments, moments
 from rate.data.columns import escaped
-from rate.data.statistics import Moments, moments
 from rate.data.store import TrajectoryStore
 from rate.models.policy import SequencePolicy
 from rate.nn.encoders import units

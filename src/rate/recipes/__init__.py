@@ -2,7 +2,7 @@
 
 from rate.recipes import aar, minigrid, popgym, standard, tmaze, tmaze_endless
 from rate.recipes.recipe import RECIPES, recipe
-from rate.recipes.suite import SUITES, Suite, SuiteRun, grid
+from rate.recipes.suites import SUITES, Suite, SuiteRun, grid
 
 __all__ = [
     "RECIPES",

@@ -17,7 +17,7 @@ from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS
 from rate.nn.encoding import EARLIER
 from rate.recipes.recipe import RECIPES
-from rate.recipes.suite import SUITES, Suite, SuiteRun
+from rate.recipes.suites import SUITES, Suite, SuiteRun
 from rate.recipes.tmaze import KEEPING, MEMORY, SIZES
 from rate.training.config import TrainConfig
 

@@ -20,7 +20,7 @@ from rate.data.windows import DataConfig
 from rate.envs.popgym import PLAYED
 from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS, ModelConfig
-from rate.recipes.suite import SUITES, Suite, SuiteRun
+from rate.recipes.suites import SUITES, Suite, SuiteRun
 from rate.training.config import TrainConfig
 from rate.types import Array
 

@@ -16,7 +16,7 @@ from rate.models import MODELS
 from rate.nn.encoding import EARLIER
 from rate.objectives import OBJECTIVES
 from rate.recipes.recipe import RECIPES
-from rate.recipes.suite import SUITES, Suite, SuiteRun
+from rate.recipes.suites import SUITES, Suite, SuiteRun
 from rate.training.config import TrainConfig
 
 WINDOW = 30

@@ -15,7 +15,7 @@ from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS
 from rate.objectives import OBJECTIVES
 from rate.recipes.recipe import RECIPES
-from rate.recipes.suite import SUITES, Suite, SuiteRun
+from rate.recipes.suites import SUITES, Suite, SuiteRun
 from rate.recipes.tmaze import FIELDS, OBJECTIVE, ORACLE
 from rate.training.config import TrainConfig
 

@@ -13,20 +13,20 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from rate.errors import CheckpointError
-from rate.reports.apart import altered_table, tag_tables
-from rate.reports.heatmap import heatmap
-from rate.reports.horizon import horizon
-from rate.reports.html import render_page
-from rate.reports.methods import METHODS
-from rate.reports.plots import learning_curves, render
-from rate.reports.recall import Cross, cross_plot, crosses, recall_table
-from rate.reports.runs import RunSummary, read_runs
-from rate.reports.scores import Experiment, experiments, pooling_notes
-from rate.reports.settings import data_table, settings_table
-from rate.reports.sweeps import sweep_figure, sweeps
-from rate.reports.tables import Table, cost_table, escape_markdown, score_tables, summary_rows
-from rate.reports.tasks import Tasks, tasks_of, tasks_tables
-from rate.reports.tasks_plot import tasks_figure
+from rate.reports.figures.heatmap import heatmap
+from rate.reports.figures.horizon import horizon
+from rate.reports.figures.plots import learning_curves, render
+from rate.reports.figures.recall import Cross, cross_plot, crosses, recall_table
+from rate.reports.figures.sweeps import sweep_figure, sweeps
+from rate.reports.figures.tasks import tasks_figure
+from rate.reports.page.html import render_page
+from rate.reports.page.methods import METHODS
+from rate.reports.reading.runs import RunSummary, read_runs
+from rate.reports.reading.scores import Experiment, experiments, pooling_notes
+from rate.reports.tables.apart import altered_table, tag_tables
+from rate.reports.tables.settings import data_table, settings_table
+from rate.reports.tables.table import Table, cost_table, escape_markdown, score_tables, summary_rows
+from rate.reports.tables.tasks import Tasks, tasks_of, tasks_tables
 from rate.system.files import as_path, check_writable, write_atomically, write_json
 
 ALT = {

@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from rate.data.spaces import spaces_from_json, spaces_to_json
+from rate.data.space_json import spaces_from_json, spaces_to_json
 from rate.errors import CheckpointError
 from rate.system.files import check_own, read_bytes, read_json, reading, remove, shown, write_atomically, write_json
 from rate.training.run_dir import disk_error

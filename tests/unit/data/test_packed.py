@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces as gs
 
+from rate.data.column_statistics import moments
 from rate.data.packed import ENDS, SUFFIX, PackedColumn, is_worth_packing
-from rate.data.statistics import moments
 from rate.data.store import StoreWriter, TrajectoryStore
 from rate.data.windows import Windows
 from rate.errors import DataError

@@ -8,7 +8,7 @@ from rate.envs import ENVS
 from rate.evaluation.evaluator import cases_of
 from rate.recipes import recipe
 from rate.recipes.aar import FIELDS, WINDOW
-from rate.recipes.suite import SUITES
+from rate.recipes.suites import SUITES
 
 
 @pytest.mark.parametrize("model", FIELDS)

@@ -10,7 +10,7 @@ from rate.envs.spec import CollectRequest, spaces_of
 from rate.evaluation.evaluator import cases_of
 from rate.recipes import recipe
 from rate.recipes.minigrid import FIELDS, SIZE, SIZES
-from rate.recipes.suite import SUITES
+from rate.recipes.suites import SUITES
 
 EACH_MODEL = pytest.mark.parametrize("model", FIELDS)
 

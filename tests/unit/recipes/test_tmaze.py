@@ -6,7 +6,7 @@ import pytest
 
 from rate.models import MODELS
 from rate.recipes import RECIPES, recipe
-from rate.recipes.suite import SUITES
+from rate.recipes.suites import SUITES
 from rate.recipes.tmaze import FIELDS, VALVE_NAMES
 
 

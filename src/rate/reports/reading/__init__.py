@@ -1,0 +1,1 @@
+"""What a report reads and computes: runs, seeds that belong together, scores, learning curves."""
