@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rate.data.windows import DataConfig
+from rate.data.config import DataConfig
 from rate.envs.find import find_env
 from rate.envs.success import Rule
 from rate.errors import CheckpointError, ConfigError, RateError, UnknownNameError

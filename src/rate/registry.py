@@ -21,7 +21,7 @@ T = TypeVar("T")
 NEAR = 5
 """Names that a mistake is answered with, at most."""
 SHORT = 120
-"""Characters up to which all names are told where none is near."""
+"""Characters up to which all names are given where none is near."""
 
 
 def near(name: str, known: Iterable[str]) -> list[str]:
@@ -41,12 +41,12 @@ def did_you_mean(name: str, known: Iterable[str], listing: str = "") -> str:
         return f"did you mean {meant}?{f' {listing} shows all' if listing and close[1:] else ''}"
     if not names:
         return "there is none"
-    for told in (", ".join(names), ", ".join(families(names))):
-        if len(told) <= SHORT:
+    for known in (", ".join(names), ", ".join(families(names))):
+        if len(known) <= SHORT:
             break
     else:
-        told = f"{', '.join(names[:NEAR])} and {len(names) - NEAR} more"
-    return f"known: {told}{f'; {listing} shows all' if listing and told != ', '.join(names) else ''}"
+        known = f"{', '.join(names[:NEAR])} and {len(names) - NEAR} more"
+    return f"known: {known}{f'; {listing} shows all' if listing and known != ', '.join(names) else ''}"
 
 
 def check_names(given: Iterable[str], known: Iterable[str], kind: str) -> None:

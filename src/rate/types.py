@@ -61,7 +61,7 @@ class Spaces:
     observation: gym.Space[Any]
     action: gym.Space[Any]
     oracle: gym.Space[Any] | None = None
-    """A privileged fact of each episode that a policy is told; None: it is told nothing."""
+    """A privileged fact of each episode that a policy is given; None: it is given none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ class Segment:
     mask: Tensor
     """(B, T) bool, true for real steps."""
     oracle: Tree = None
-    """(B, T, ...), the same at every step of an episode; None where the policy is told nothing."""
+    """(B, T, ...), the same at every step of an episode; None where the policy takes none."""
 
     def __len__(self) -> int:
         return self.mask.shape[1]

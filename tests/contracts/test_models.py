@@ -192,9 +192,9 @@ def test_every_token_is_read(policy: Policy, spaces: Spaces) -> None:
     steps = longest(policy)
     window, here = repeated(spaces, steps), torch.eye(steps).bool()
     before = predict(policy, window)
-    for part, lag, told in (("return_to_go", 0, tokens.returns), ("action", 1, tokens.actions)):
+    for part, lag, message in (("return_to_go", 0, tokens.returns), ("action", 1, tokens.actions)):
         difference = (predict(policy, changed(window, spaces, **{part: here})) - before).abs().amax(2)
-        if told is None:
+        if message is None:
             assert not difference.any()
             continue
         assert (difference.diagonal(lag) > 1e-5).all()

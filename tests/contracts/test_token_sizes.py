@@ -36,12 +36,12 @@ def sizes(name: str, encoder: EncoderConfig) -> list[float]:
     seen = [tree_map(itemgetter(step), one.observations) for one in episodes for step in STEPS]
     actions = torch.as_tensor(np.concatenate([one.actions[: len(STEPS)] for one in episodes]))
     returns = torch.as_tensor([float(one.rewards.sum()) for one in episodes for _ in STEPS])
-    told = Inputs(observation=to_tensor(stack_trees(seen)), previous_action=None, return_to_go=returns, timestep=0)
+    message = Inputs(observation=to_tensor(stack_trees(seen)), previous_action=None, return_to_go=returns, timestep=0)
 
     def rms(x: Tensor) -> float:
         return float(x.detach().square().mean().sqrt())
 
-    return [*map(rms, tokens.prompt(told)), rms(tokens.action(actions, 0))]
+    return [*map(rms, tokens.prompt(message)), rms(tokens.action(actions, 0))]
 
 
 @pytest.mark.parametrize("name", ENVS.names())

@@ -120,8 +120,8 @@ def test_data_without_the_fact_that_the_oracle_is_told(refused: Refused, tmp_pat
     ) as writer:
         for episode in spec.expert(request):
             writer.add(replace(episode, infos={}))
-    told = [*ORACLE, "--data.path", str(tmp_path / "data"), "--out", str(tmp_path / "run")]
-    refused(told, "does not hold 'clue'", "collect it")
+    command = [*ORACLE, "--data.path", str(tmp_path / "data"), "--out", str(tmp_path / "run")]
+    refused(command, "does not hold 'clue'", "collect it")
     refused([*ORACLE, "--data.oracle", "", "--out", str(tmp_path / "run")], "oracle-dt is told", "data.oracle")
 
 

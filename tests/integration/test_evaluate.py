@@ -107,8 +107,8 @@ def test_a_report_of_what_was_evaluated(run: Path, tmp_path: Path, capsys: pytes
 
 def test_episodes_that_were_cut_are_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["eval", str(run), "--set", "length=12", "--episodes", "5", "--max-steps", "4"]) == 0
-    told = " ".join(capsys.readouterr().err.split())
-    assert "note: 5 of 5 episodes of length=12 were cut after 4 steps; give a larger --max-steps" in told
+    message = " ".join(capsys.readouterr().err.split())
+    assert "note: 5 of 5 episodes of length=12 were cut after 4 steps; give a larger --max-steps" in message
     assert main(["eval", str(run), "--set", "length=12", "--episodes", "5"]) == 0
     assert "cut" not in capsys.readouterr().err
 

@@ -10,8 +10,8 @@ import pytest
 from gymnasium import spaces as gs
 
 from rate.config import EnvConfig, RunConfig
+from rate.data.config import DataConfig
 from rate.data.store import StoreWriter
-from rate.data.windows import DataConfig
 from rate.experiment import train_run
 from rate.models import MODELS
 from rate.nn.encoders import EncoderConfig

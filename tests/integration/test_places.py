@@ -46,9 +46,9 @@ def test_data_is_collected_once(home: Path, capsys: pytest.CaptureFixture[str]) 
     asked = ["collect", "tmaze", "--episodes", "4", "--seed", "3", "--set", "length=9", "--json"]
     assert main(asked) == 0
     path = collect_once(TMAZE, REQUEST, lambda *_: pytest.fail("it is collected again"))
-    told = json.loads(capsys.readouterr().out)
-    assert told.pop("seconds") > 0
-    assert told == {
+    message = json.loads(capsys.readouterr().out)
+    assert message.pop("seconds") > 0
+    assert message == {
         "environment": "tmaze",
         "path": str(path),
         "episodes": 4,
@@ -126,8 +126,8 @@ def test_a_note_where_data_and_evaluation_share_seeds(
     assert not shares_seeds(TrajectoryStore.open(path), replace(judge, seed=1))
     asked = [*words(tmp_path / "run", steps=1), "--data.path", str(path)]
     assert main(asked) == 0
-    told = "note: the data holds seeds that evaluation uses; set --eval.seed to another value\n"
-    assert capsys.readouterr().err == told
+    message = "note: the data holds seeds that evaluation uses; set --eval.seed to another value\n"
+    assert capsys.readouterr().err == message
     assert main([*words(tmp_path / "b", steps=1), "--data.path", str(path), "--eval.seed", "1"]) == 0
     assert capsys.readouterr().err == ""
     alone = ["train", "--data", str(path), "--env=", "--train.steps", "1", "--out", str(tmp_path / "c")]

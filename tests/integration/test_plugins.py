@@ -73,7 +73,7 @@ def test_a_module_is_found_in_the_current_directory(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--import"], "--import needs the name of a module"),
         (["--import", "--json"], "--import needs the name of a module"),
@@ -84,7 +84,7 @@ def test_a_module_is_found_in_the_current_directory(
 )
 def test_a_module_that_cannot_be_imported(
     words: list[str],
-    told: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -94,7 +94,7 @@ def test_a_module_that_cannot_be_imported(
     monkeypatch.setattr(sys, "path", list(sys.path))
     assert main(["list", *words]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("rate: ") and told in line
+    assert line.startswith("rate: ") and message in line
 
 
 def test_a_mistaken_command_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

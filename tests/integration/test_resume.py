@@ -101,8 +101,8 @@ def test_asked_to_stop(number: signal.Signals, whole: Path, out: Path) -> None:
     step = last_step(out)
     assert process.returncode == 130
     assert said == ""
-    told = f"rate: stopped at step {step} and saved; continue with: rate train --out {out} --resume\n"
-    assert complaint == told
+    message = f"rate: stopped at step {step} and saved; continue with: rate train --out {out} --resume\n"
+    assert complaint == message
     assert 20 <= step < PLAN["steps"]
     assert Run.load(out).step == step
     assert main(["train", "--out", str(out), "--resume"]) == 0

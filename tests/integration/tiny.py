@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from rate.config import RunConfig
-from rate.data.windows import DataConfig
+from rate.data.config import DataConfig
 from rate.recipes import recipe
 from rate.training.config import TrainConfig
 

@@ -53,8 +53,8 @@ def test_a_mistake_is_answered_in_a_few_words(wrong: str) -> None:
             recipes.add(f"{env}/{model}", 0)
     with pytest.raises(UnknownNameError) as reason:
         recipes.get(wrong)
-    told = str(reason.value).replace(wrong, "", 1) if wrong else str(reason.value)
-    assert len(told) < 300 and ("did you mean" in told or "rate list recipes" in told)
+    message = str(reason.value).replace(wrong, "", 1) if wrong else str(reason.value)
+    assert len(message) < 300 and ("did you mean" in message or "rate list recipes" in message)
 
 
 def test_several_names_may_be_meant() -> None:

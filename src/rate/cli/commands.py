@@ -71,8 +71,8 @@ def collect(
         row = {"path": str(path), "episodes": len(store), "steps": int(store.lengths.sum())}
         rows.append({"environment": name, **row, "seconds": round(time.perf_counter() - began, 3)})
         if not json:
-            told = "{environment}: {episodes} episodes, {steps} steps, {seconds:.1f} s, in {path}"
-            OUT.print(told.format_map(rows[-1]), markup=False)
+            line = "{environment}: {episodes} episodes, {steps} steps, {seconds:.1f} s, in {path}"
+            OUT.print(line.format_map(rows[-1]), markup=False)
     if json:
         print_json(rows if len(names) > 1 else rows[0])
 
@@ -141,8 +141,8 @@ def evaluate(
         note(f"{run} is a checkpoint on its own; nothing is recorded")
     for result in results:
         if result.cut:
-            told = f"{result.cut} of {len(result.records)} episodes of {result.case.name}"
-            note(f"{told} were cut after {result.case.max_steps} steps; give a larger --max-steps to play them out")
+            cut = f"{result.cut} of {len(result.records)} episodes of {result.case.name}"
+            note(f"{cut} were cut after {result.case.max_steps} steps; give a larger --max-steps to play them out")
     skipped = len(loaded.cases(set, chosen)) - len(results)
     if skipped:
         note(f"{skipped} case(s) skipped: recorded already")

@@ -143,7 +143,7 @@ def import_file(
         source: File with observations, actions, rewards, the ends of episodes (terminals and timeouts, or dones, or
             offsets) and, if it has them, next_observations.
         out: Directory to make.
-        format: By default it is told by the ending: .hdf5 .h5, .npz, .pkl .pickle.
+        format: By default the ending says it: .hdf5 .h5, .npz, .pkl .pickle.
         env: Take the spaces from this environment: a registered name, a Gymnasium id, or module:factory; by default
             they are inferred from the values.
         allow_pickle_code: Read a pickle. To unpickle is to run code from the file; all but NumPy arrays and plain

@@ -171,8 +171,8 @@ def _plugins_in(words: Sequence[str]) -> tuple[list[str], list[str]]:
 def _load_installed() -> None:
     for plugin in plugins.load_installed():
         if plugin.fault:
-            told = f"the plug-in {plugin.module} of the package {plugin.package} cannot be imported"
-            print(f"note: {told}: {plugin.fault}", file=sys.stderr)
+            failed = f"the plug-in {plugin.module} of the package {plugin.package} cannot be imported"
+            print(f"note: {failed}: {plugin.fault}", file=sys.stderr)
 
 
 def entry() -> None:

@@ -1,4 +1,4 @@
-"""Command-line parsing with tyro, with every mistake of the user told in one line.
+"""Command-line parsing with tyro, with every mistake of the user shown in one line.
 
 tyro explains a mistake in a box of many lines; the first of them and the nearest option are what is needed.
 """

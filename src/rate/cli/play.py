@@ -37,7 +37,7 @@ COLUMNS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cast:
+class Playing:
     """Who plays which case."""
 
     spec: EnvSpec
@@ -77,21 +77,21 @@ def play(
     env = name or env
     if out is not None:
         check_film(out)
-    cast = _trained(env, run, set, seed, target_return) if run else _expert(env, set, seed)
-    steps = cast.case.max_steps if max_steps is None else max_steps
-    made = make_to_watch(cast.spec, cast.case.kwargs, _modes(out, json))
-    if run is None and cast.spec.player is None:
-        note(f"{cast.spec.name} has no expert that plays; actions are random")
-    told = Told(play_episode(made, cast.plays, seed, steps, cast.oracle))
+    playing = _trained(env, run, set, seed, target_return) if run else _expert(env, set, seed)
+    steps = playing.case.max_steps if max_steps is None else max_steps
+    made = make_to_watch(playing.spec, playing.case.kwargs, _modes(out, json))
+    if run is None and playing.spec.player is None:
+        note(f"{playing.spec.name} has no expert that plays; actions are random")
+    watched = Watched(play_episode(made, playing.plays, seed, steps, playing.oracle))
     try:
-        with acting(cast.plays.policy, seed) if isinstance(cast.plays, Actor) else nullcontext():
-            _show(told, out, json, made.metadata.get("render_fps") or FPS)
+        with acting(playing.plays.policy, seed) if isinstance(playing.plays, Actor) else nullcontext():
+            _show(watched, out, json, made.metadata.get("render_fps") or FPS)
     finally:
         made.close()
-    _say_result(cast, told.last, seed, out, json)
+    _say_result(playing, watched.last, seed, out, json)
 
 
-def _expert(name: str | None, text: str, seed: int) -> Cast:
+def _expert(name: str | None, text: str, seed: int) -> Playing:
     """The expert with its options; where there is none, chance."""
     if name is None:
         raise ConfigError("which environment? usage: rate play ENV, or rate play --run RUN")
@@ -101,21 +101,21 @@ def _expert(name: str | None, text: str, seed: int) -> Cast:
     of_case = inspect.signature(spec.case).parameters
     case = _case(spec, [part for part in parts if not _only_of_expert(spec, part.partition("=")[0], of_case)])
     if spec.player is None:
-        return Cast(spec=spec, case=case, who="random actions", plays=by_chance(seed))
+        return Playing(spec=spec, case=case, who="random actions", plays=by_chance(seed))
     options = {**spec.expert_defaults, **{key: value for key, value in given.items() if key in spec.expert_defaults}}
     player = partial(spec.player, **options)
 
     def begin(env: gym.Env[Any, Any]) -> Player:
         return player(env, np.random.default_rng([seed, PLAYER_STREAM]))  # as when data is collected
 
-    return Cast(spec=spec, case=case, who="the expert", plays=begin)
+    return Playing(spec=spec, case=case, who="the expert", plays=begin)
 
 
 def _only_of_expert(spec: EnvSpec, name: str, of_case: Iterable[str]) -> bool:
     return name in spec.expert_defaults and name not in of_case
 
 
-def _trained(name: str | None, path: Path, text: str, seed: int, target_return: float | None) -> Cast:
+def _trained(name: str | None, path: Path, text: str, seed: int, target_return: float | None) -> Playing:
     run = Run.load(path)
     config = run.config
     spec = find_env(name or config.env.name)
@@ -125,7 +125,7 @@ def _trained(name: str | None, path: Path, text: str, seed: int, target_return: 
     asked = config.eval if target_return is None else replace(config.eval, target_return=target_return)
     actor = run.actor(target_of(case, asked))
     who = f"{config.model.name} of {path}"
-    return Cast(spec=spec, case=case, who=who, plays=actor, oracle=config.data.oracle)
+    return Playing(spec=spec, case=case, who=who, plays=actor, oracle=config.data.oracle)
 
 
 def _case(spec: EnvSpec, parts: list[str]) -> EvalCase:
@@ -141,7 +141,7 @@ def _check_spaces(run: Run, spec: EnvSpec, case: EvalCase) -> None:
             raise ConfigError(f"the run was trained with {kind}s {mine}, {spec.name} has {theirs}: they differ")
 
 
-class Told:
+class Watched:
     """Frames, of which the last is remembered."""
 
     def __init__(self, frames: Iterator[Frame]) -> None:
@@ -184,13 +184,19 @@ def caption(frame: Frame) -> str:
     return f"step {frame.step} · action {action} · reward {frame.reward:.4g} · return {frame.episode_return:.4g}"
 
 
-def _say_result(cast: Cast, last: Frame, seed: int, out: Path | None, json: bool) -> None:
-    succeeded = cast.spec.score.succeeded(last.episode_return)
-    facts = {"env": cast.spec.name, "case": cast.case.name, "player": cast.who, "seed": seed, "steps": last.step}
+def _say_result(playing: Playing, last: Frame, seed: int, out: Path | None, json: bool) -> None:
+    succeeded = playing.spec.score.succeeded(last.episode_return)
+    facts = {
+        "env": playing.spec.name,
+        "case": playing.case.name,
+        "player": playing.who,
+        "seed": seed,
+        "steps": last.step,
+    }
     facts |= {"return": last.episode_return, "success": succeeded, "out": str(out) if out else None}
     if json:
         return print_json(facts)
     verdict = {None: "", True: ", success", False: ", no success"}[succeeded]
     place = f"\n{out}" if out else ""
-    about = f"{cast.spec.name}, {cast.case.name}, seed {seed}: {cast.who}"
+    about = f"{playing.spec.name}, {playing.case.name}, seed {seed}: {playing.who}"
     OUT.print(f"{about}: {last.step} steps, return {last.episode_return:.4g}{verdict}{place}", markup=False)

@@ -198,7 +198,7 @@ class Teller:
 
 
 def _report(configs: Mapping[str, RunConfig], place: Path) -> Path | None:
-    """Report over every run of the suite that is done, whoever made it."""
+    """Report over every run of the suite that is done, by this process or another."""
     done = [place / name for name, config in configs.items() if _state(config, place / name) == "done"]
     if not done:
         return None

@@ -4,13 +4,14 @@
 """
 
 from rate.data.collect import dataset_name
+from rate.data.config import DataConfig
 from rate.data.minari import load_minari
 from rate.data.minari_export import export_minari
 from rate.data.open import open_data
 from rate.data.returns import returns_to_go
 from rate.data.space_json import same_space, space_from_json, space_to_json
 from rate.data.store import StoreWriter, TrajectoryStore
-from rate.data.windows import DataConfig, Windows, split_episodes
+from rate.data.windows import Windows, split_episodes
 
 __all__ = [
     "DataConfig",

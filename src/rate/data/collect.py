@@ -52,7 +52,7 @@ def dataset_name(spec: EnvSpec, request: CollectRequest) -> str:
 
 
 def check_request(spec: EnvSpec, request: CollectRequest) -> CollectRequest:
-    """The request with all options of the expert; refused if nobody can answer it."""
+    """The request with all options of the expert; refused if it has no expert."""
     if request.episodes <= 0:
         raise ConfigError(f"episodes must be positive, got {request.episodes}")
     if spec.expert is None:

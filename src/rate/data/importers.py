@@ -76,7 +76,7 @@ def import_data(
 
 
 def _write(source: Source, made: Path, spaces: Spaces, environment: str, options: dict[str, Any]) -> bool:
-    """Write all episodes; returns whether their ends were only told by dones."""
+    """Write all episodes; returns whether their ends are known by dones only."""
     mixed, generator = False, f"import of {options['file']}"
     writer = StoreWriter(made, spaces=spaces, environment=environment, options=options, generator=generator)
     writer.dropped_infos |= source.dropped

@@ -123,7 +123,7 @@ class TrajectoryStore:
             self.count_read(self._size * steps // total)
 
     def count_read(self, size: int) -> None:
-        """Told about how many bytes were brought into memory; now and then all pages are given back."""
+        """Counts the bytes that were brought into memory; now and then all pages are given back."""
         if self._size > RESIDENT_BYTES:
             self._read += size
             if self._read > RESIDENT_BYTES:

@@ -91,7 +91,7 @@ class StoreWriter:
         pack: bool = True,
         frame_stack: Mapping[str, int] | None = None,
     ) -> None:
-        """Without `sync` nobody waits for the disk: it survives a kill, but a power cut may leave it damaged.
+        """Without `sync` nothing waits for the disk: it survives a kill, but a power cut may leave it damaged.
 
         `pack`: compress columns of images that become much smaller. `frame_stack`: columns whose first axis holds the
         last frames, as {"observations": 4}; each frame is stored once.
@@ -111,7 +111,7 @@ class StoreWriter:
                 raise DataError(f"frame_stack names {name!r}: {depth}, but that is not the first axis of such a column")
         self._infos: Form = {"dict": []}
         self.dropped_infos = set[str]()
-        """Names of infos that the source holds and that were left out; whoever leaves them out adds them."""
+        """Names of infos that the source holds and that were left out; added by what leaves them out."""
         self._lengths, self._returns, self._seeds = list[int](), list[float](), list[int]()
         self._done: list[dict[str, Any]] = []
         self._shard: ShardFiles | None = None

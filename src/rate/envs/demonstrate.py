@@ -68,7 +68,7 @@ def _repeated(fact: Any, rows: int) -> Array:
 
 
 def distracted(player: Player, space: gym.Space[Any], rng: np.random.Generator, epsilon: float) -> Player:
-    """The player, except that an action is drawn at random with probability epsilon; it is told what was played."""
+    """The player, except that an action is drawn at random with probability epsilon; it sees what was played."""
     space.seed(int(rng.integers(2**31)))
 
     def act(observation: Tree, previous: Any) -> Any:

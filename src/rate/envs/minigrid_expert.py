@@ -67,7 +67,7 @@ class ExpertOptions(MinigridTask):
             )
 
 
-class Walk:
+class ExpertPlayer:
     """The expert for B episodes. What it has seen is all that it knows: it starts facing east and counts its turns."""
 
     def __init__(self, episodes: int) -> None:
@@ -96,7 +96,7 @@ class Walk:
         return np.where(self.facing == WEST, FORWARD, np.where(self.facing == SOUTH, RIGHT, LEFT))
 
     def _to_the_match(self, view: Array) -> NDArray[np.int64]:
-        """Walk east to the wall behind the junction; look north for a key and south for a ball; if wrong, turn round.
+        """Go east to the wall behind the junction; look north for a key and south for a ball; if wrong, turn round.
 
         Either side would do to look first. As the cue decides, the turn itself shows what was remembered, and it can be
         learned apart from the comparison; and the length of an episode, which its return tells, does not show the cue.
@@ -169,7 +169,7 @@ def _play(seeds: NDArray[np.int64], options: ExpertOptions) -> Iterator[Trajecto
     """Play all seeds at once and cut the record into episodes."""
     batch = MinigridMemoryBatch(size=options.size, limit=options.limit)
     batch.reset(seeds)
-    walk, views, actions, answers = Walk(len(seeds)), [batch.view()], [], []
+    walk, views, actions, answers = ExpertPlayer(len(seeds)), [batch.view()], [], []
     over = np.zeros(len(seeds), np.bool_)
     lengths = np.zeros(len(seeds), np.int64)
     while not over.all():
@@ -202,7 +202,7 @@ def _play(seeds: NDArray[np.int64], options: ExpertOptions) -> Iterator[Trajecto
 
 def player(env: gym.Env[Any, Any], rng: np.random.Generator, **_: Any) -> Player:
     """The expert for one episode; an image and the cells that it shows are the same to it."""
-    walk, world = Walk(1), env.unwrapped
+    walk, world = ExpertPlayer(1), env.unwrapped
 
     def act(observation: Array, previous: Any) -> int:
         return int(walk.act(world.view()[None])[0])  # type: ignore[attr-defined]

@@ -40,7 +40,7 @@ class BatchEnv(Protocol):
 
     spaces: Spaces
     info: Mapping[str, Array]
-    """What `reset` told of each row besides its observation."""
+    """What `reset` said of each row besides its observation."""
 
     def reset(self, seeds: NDArray[np.int64]) -> Tree: ...
 
@@ -116,7 +116,7 @@ class EnvSpec:
     make_batch: Callable[..., BatchEnv]
     """make_batch(**kwargs): the batched form; its batch size is the number of seeds given to `reset`."""
     expert: Callable[[CollectRequest], Iterator[Trajectory]] | None
-    """None where nobody demonstrates it: a user's own environment, of which there is data or none."""
+    """None where it has no expert: a user's own environment, of which there is data or none."""
     expert_defaults: Mapping[str, Any] = field(default_factory=dict)
     """Every option that the expert takes, with its default."""
     player: Callable[..., Player] | None = None
@@ -130,7 +130,7 @@ class EnvSpec:
     success: InitVar[Callable[[float], bool] | None] = None
     """Short for score=Score.success(...)."""
     oracle: Mapping[str, gym.Space[Any]] = field(default_factory=dict)
-    """Privileged facts of an episode that a policy may be told (`data.oracle`): their names in the information that
+    """Privileged facts of an episode that a policy may be given (`data.oracle`): their names in the information that
     `reset` gives, and in the data of the expert, with their spaces."""
     cue: str = ""
     """The info of the expert's episodes that decides their last action; empty: there is no such thing."""

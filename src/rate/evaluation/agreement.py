@@ -31,8 +31,8 @@ class Agreement:
 
 
 def can_be_asked(spec: EnvSpec, policy: SequencePolicy[Any]) -> bool:
-    """Whether there is an expert that plays step by step and takes single choices, as a policy that is told no fact."""
-    return spec.player is not None and isinstance(policy.spaces.action, gym.spaces.Discrete) and not policy.told
+    """Whether there is an expert that plays step by step and takes single choices, as a policy that takes no fact."""
+    return spec.player is not None and isinstance(policy.spaces.action, gym.spaces.Discrete) and not policy.takes_oracle
 
 
 def agreement(

@@ -149,7 +149,7 @@ class Evaluator:
     config: EvalConfig
     return_scale: float = 1.0
     oracle: str = ""
-    """The privileged fact that the policy is told; empty: none."""
+    """The privileged fact that the policy is given; empty: none."""
     purpose: Purpose = Purpose.REPORT
     success: Rule | None = None
     """When an episode is a success; None: as the environment says."""

@@ -70,8 +70,8 @@ def recall(
         raise DataError("recall needs demonstrations of one length, and at least one of them")
     returns = np.stack([returns_to_go(episode.rewards / return_scale) for episode in episodes])
     actions = torch.as_tensor(np.stack([episode.actions for episode in episodes]), device=policy.device)
-    told = np.stack([episode.infos[oracle][0] for episode in episodes]) if oracle else None
-    seen, return_to_go, fact = to_tensor((_stacked(episodes), returns, told), policy.device)
+    facts = np.stack([episode.infos[oracle][0] for episode in episodes]) if oracle else None
+    seen, return_to_go, fact = to_tensor((_stacked(episodes), returns, facts), policy.device)
     state = policy.initial_state(len(episodes))
     with acting(policy, seed=0):
         for t in range(actions.shape[1]):

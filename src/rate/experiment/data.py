@@ -12,12 +12,13 @@ import numpy as np
 
 from rate.config import RunConfig
 from rate.data.collect import OnEpisode, dataset_name
+from rate.data.config import DataConfig
 from rate.data.mixture import joined, parse_mixture
 from rate.data.open import open_data
 from rate.data.sampling import Ids, best_of, weights_of
 from rate.data.space_json import same_space
 from rate.data.store import TrajectoryStore, is_store
-from rate.data.windows import DataConfig, Windows, split_episodes
+from rate.data.windows import Windows, split_episodes
 from rate.envs.find import find_env
 from rate.envs.spec import CollectRequest, EnvSpec, spaces_of
 from rate.errors import DataError

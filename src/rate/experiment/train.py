@@ -56,7 +56,7 @@ def train_run(
     """Train in the directory `out`; with `resume`, go on where its last checkpoint is.
 
     `start_from` is a run, or a checkpoint directory, whose weights this one begins with (train.start_from).
-    `command` is the command line, to be kept with the run; `on_note` is told what the user should know.
+    `command` is the command line, to be kept with the run; `on_note` gets what the user should know.
     """
     out = as_path(out, "out")
     if not isinstance(config, RunConfig):
@@ -149,7 +149,7 @@ def _completed(run: RunDir) -> Mapping[str, Any]:
 
 
 def _is_trained(run: RunDir, config: TrainConfig) -> bool:
-    """Whether nothing is left to train, told by the last checkpoint alone: data and windows may take minutes."""
+    """Whether nothing is left to train, by the last checkpoint alone: data and windows may take minutes."""
     if not (run.checkpoints / "last").exists():
         return False
     with locked(run.path):
@@ -180,7 +180,7 @@ def _train_length(config: RunConfig, store: TrajectoryStore, axis: str | None) -
 
 
 def with_oracle(config: RunConfig, spaces: Spaces) -> Spaces:
-    """The spaces, and that of the privileged fact where the policy is told one."""
+    """The spaces, and that of the privileged fact where the policy takes one."""
     oracle = config.data.oracle
     if not oracle:
         return spaces
@@ -204,7 +204,7 @@ def _learner(
     `prepare` is called with the policy before the objective copies what it needs of it.
     """
     policy = build_policy(config.model, with_oracle(config, spaces))
-    if config.data.oracle and not policy.told:
+    if config.data.oracle and not policy.takes_oracle:
         raise ConfigError(f"{config.model.name} is told nothing; leave data.oracle empty, or train oracle-dt")
     if config.train.bptt_segments and policy.segment_len is None:
         raise ConfigError(f"{config.model.name} has no segments; leave train.bptt_segments at None")

@@ -81,8 +81,10 @@ class Actor:
         actions: list[Tensor] = []
         for cohort in self._cohorts:
             self.cohort, whole = cohort, len(self._cohorts) == 1
-            told = (batch, self._return_to_go, self._oracle)
-            observation, return_to_go, oracle = told if whole else tree_map(lambda leaf, at=cohort.rows: leaf[at], told)
+            given = (batch, self._return_to_go, self._oracle)
+            observation, return_to_go, oracle = (
+                given if whole else tree_map(lambda leaf, at=cohort.rows: leaf[at], given)
+            )
             x = Inputs(
                 observation=observation,
                 previous_action=cohort.previous_action,
@@ -143,14 +145,14 @@ class Actor:
 
         `episodes` are numbers that tell the episodes of a whole batch apart, such as their seeds.
 
-        `oracle` is, for a policy that is told one, the privileged fact of each row of the batch, or of each of `rows`.
+        `oracle` is, for a policy that takes one, the privileged fact of each row of the batch, or of each of `rows`.
 
         Reset a row before the first observation of its new episode is given to `act`. With a Gymnasium vector
         environment: at once where it resets in the same step, one step later where it resets in the next.
         """
-        told = self._told(oracle)
+        facts = self._checked_oracle(oracle)
         if rows is None or not self._cohorts:
-            self._cohorts, self._oracle = [], told
+            self._cohorts, self._oracle = [], facts
             self._episodes = None if episodes is None else torch.as_tensor(np.asarray(episodes))
             return
         size = len(self._return_to_go)
@@ -159,15 +161,15 @@ class Actor:
         except IndexError:
             raise ConfigError(f"rows {rows} are not in a batch of {size}") from None
         with torch.inference_mode():
-            self._begin(torch.as_tensor(index, device=self.policy.device), told)
+            self._begin(torch.as_tensor(index, device=self.policy.device), facts)
 
-    def _begin(self, rows: Tensor, told: Tensor | None) -> None:
-        """New episodes in these rows, which are told these facts."""
+    def _begin(self, rows: Tensor, facts: Tensor | None) -> None:
+        """New episodes in these rows, which are given these facts."""
         size = len(self._return_to_go)
-        if told is not None:
-            if len(told) not in (size, len(rows)):
-                raise ConfigError(f"{len(told)} facts were given for {len(rows)} new episodes in a batch of {size}")
-            self._oracle[rows] = told[rows] if len(told) == size else told
+        if facts is not None:
+            if len(facts) not in (size, len(rows)):
+                raise ConfigError(f"{len(facts)} facts were given for {len(rows)} new episodes in a batch of {size}")
+            self._oracle[rows] = facts[rows] if len(facts) == size else facts
         keep = torch.ones(size, dtype=torch.bool, device=rows.device)
         keep[rows] = False
         new = (~keep).nonzero()[:, 0]
@@ -178,22 +180,22 @@ class Actor:
             self._begun += len(new)
             self._cohorts.append(Cohort(new, numbers, self.policy.initial_state(len(new))))
 
-    def _told(self, oracle: ArrayLike | None) -> Tensor | None:
-        """The privileged facts as a batch, a copy; a policy is told one if and only if it was trained with one."""
+    def _checked_oracle(self, oracle: ArrayLike | None) -> Tensor | None:
+        """The privileged facts as a batch, a copy; a policy takes one if and only if it was trained with one."""
         space = self.policy.spaces.oracle
-        if space is None or not self.policy.told:
+        if space is None or not self.policy.takes_oracle:
             return None
         if oracle is None:
             raise ConfigError(f"this policy is told {space} of each episode; give reset(oracle=...)")
         shape = tuple(space.shape or ())
         try:
-            told = np.array(oracle, dtype=space.dtype)
+            facts = np.array(oracle, dtype=space.dtype)
         except (TypeError, ValueError):
             raise ConfigError(f"the oracle {oracle!r} is not of the space {space}") from None
-        told = told[None] if told.shape == shape else told
-        if told.shape[1:] != shape or not all(space.contains(np.asarray(fact)) for fact in told):
+        facts = facts[None] if facts.shape == shape else facts
+        if facts.shape[1:] != shape or not all(space.contains(np.asarray(fact)) for fact in facts):
             raise ConfigError(f"the oracle does not fit: {space} is told of each episode")
-        return torch.as_tensor(told, device=self.policy.device)
+        return torch.as_tensor(facts, device=self.policy.device)
 
     def keep(self, rows: NDArray[np.int64]) -> None:
         """Go on with these rows of the batch only, renumbered in this order."""
@@ -246,7 +248,7 @@ class Actor:
 
     def _start(self, size: int, single: bool) -> None:
         device = self.policy.device
-        if self.policy.told and (self._oracle is None or len(self._oracle) != size):
+        if self.policy.takes_oracle and (self._oracle is None or len(self._oracle) != size):
             raise ConfigError(f"this policy is told a fact of each of {size} episodes first: reset(oracle=...)")
         self._single = single
         self._return_to_go = torch.full((size,), self.target_return / self.return_scale, device=device)

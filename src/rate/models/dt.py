@@ -44,8 +44,8 @@ class DtConfig(DecoderConfig):
         from rate.nn.causal import CausalTransformer
 
         if self.oracle and spaces.oracle is None:
-            told = "is told a privileged fact of each episode"
-            raise ConfigError(f"{self.name} {told}; set data.oracle to one that the environment declares")
+            needs = "is told a privileged fact of each episode"
+            raise ConfigError(f"{self.name} {needs}; set data.oracle to one that the environment declares")
         return WindowPolicy(
             spaces,
             self.tokens(),

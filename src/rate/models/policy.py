@@ -54,8 +54,8 @@ class SequencePolicy(nn.Module, ABC, Generic[S]):
     tokens: Tokens
     action_unit: Unit | None
     """In which the head predicts, where that is fitted to the data."""
-    told: bool = False
-    """Whether it is told the privileged fact of its spaces."""
+    takes_oracle: bool = False
+    """Whether it takes the privileged fact of its spaces as an input."""
 
     def __init__(self, spaces: Spaces, width: int, head: HeadKind = "imitation") -> None:
         super().__init__()

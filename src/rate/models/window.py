@@ -53,9 +53,9 @@ class WindowPolicy(SequencePolicy[WindowState]):
         self.take(Tokens(spaces, tokens))
         self.backbone = backbone(tokens.per_step * context + (0 if oracle is None else 2))
         # Differs from the paper: the fact is encoded as an observation is; there, all components equal the bit.
-        fact = replace(tokens.encoder, name="classic", normalise="off")
-        self.oracle = None if oracle is None else build_encoder(oracle, tokens.width, fact)
-        self.told = oracle is not None
+        plain = replace(tokens.encoder, name="classic", normalise="off")
+        self.oracle = None if oracle is None else build_encoder(oracle, tokens.width, plain)
+        self.takes_oracle = oracle is not None
 
     def initial_state(self, batch: int) -> WindowState:
         config = self.tokens.config
@@ -66,8 +66,8 @@ class WindowPolicy(SequencePolicy[WindowState]):
         tokens, first = self.tokens(segment), self.tokens.config.observed
         stop = tokens.shape[1]
         if self.oracle is not None:
-            told = self._told(tree_map(lambda leaf: leaf[:, 0], segment.oracle))
-            tokens, first, stop = torch.cat([told, tokens, told], 1), first + 1, stop + 1
+            fact = self._oracle_token(tree_map(lambda leaf: leaf[:, 0], segment.oracle))
+            tokens, first, stop = torch.cat([fact, tokens, fact], 1), first + 1, stop + 1
         observed = self.backbone(tokens)[:, first : stop : self.tokens.config.per_step]
         return Output(prediction=self.readout(observed)), state
 
@@ -78,11 +78,11 @@ class WindowPolicy(SequencePolicy[WindowState]):
         filled = min(state.filled + len(new), tokens.shape[1])
         seen = tokens[:, -filled:]
         if self.oracle is not None:  # the copy behind is left out: it comes after the token that chooses the action
-            seen = torch.cat([self._told(x.oracle), seen], 1)
+            seen = torch.cat([self._oracle_token(x.oracle), seen], 1)
         prediction = self.readout(self.backbone.last(seen))
         return Output(prediction=prediction), WindowState(tokens=tokens, filled=filled)
 
-    def _told(self, oracle: Tree) -> Tensor:
+    def _oracle_token(self, oracle: Tree) -> Tensor:
         """The privileged fact of each episode as one token, (B, 1, D)."""
         assert self.oracle is not None
         token: Tensor = self.oracle(oracle)

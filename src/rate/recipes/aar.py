@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from rate.config import EnvConfig, RunConfig, edit
-from rate.data.windows import DataConfig
+from rate.data.config import DataConfig
 from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS
 from rate.nn.encoding import EARLIER

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from rate.config import EnvConfig, RunConfig
+from rate.data.config import DataConfig
 from rate.data.store import TrajectoryStore
-from rate.data.windows import DataConfig
 from rate.envs.find import UNLIMITED, episode_limit, find_env, is_code
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import DataError, RateError
@@ -50,7 +50,7 @@ def own(
 ) -> RunConfig:
     """A run on the data of `store`, named `source`; with an empty `env` there is no environment.
 
-    The sizes of the model follow from the `window` (None: from the longest episode). `on_note` is told what the user
+    The sizes of the model follow from the `window` (None: from the longest episode). `on_note` gets what the user
     should know.
     """
     window = window or window_of(store)
@@ -99,7 +99,7 @@ def named_env(store: TrajectoryStore) -> tuple[str, str]:
 def _judged(store: TrajectoryStore, spec: EnvSpec, on_note: Callable[[str], None]) -> EvalConfig:
     """Where the case of an environment names no target, that is a return which one in twenty episodes reached.
 
-    The highest return may be luck that nobody can repeat; far below it, the policy is asked for less than it can do.
+    The highest return may be luck that no policy can repeat; far below it, the policy is asked for less than it can do.
     """
     cases = _cases(store, spec) or _cases_of_id(store, spec, on_note)
     case = cases_of(spec, cases or ("",))[0]

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from rate.config import EnvConfig, RunConfig, edit
-from rate.data.windows import DataConfig
+from rate.data.config import DataConfig
 from rate.envs.popgym import PLAYED, TASKS
 from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS
@@ -38,7 +38,7 @@ FIELDS: dict[str, dict[str, Any]] = {
 
 SIX = ("RepeatFirst", "RepeatPrevious", "CountRecall", "Autoencode", "Concentration", "VelocityOnlyCartPole")
 THREE = ("CountRecall", "Autoencode", "Concentration")
-"""Those of the six that nobody solves in 600 steps on 1,000 episodes."""
+"""Those of the six that no model solves in 600 steps on 1,000 episodes."""
 LONGER: dict[str, Any] = {"data.episodes": 3000, "train.steps": 1500, "train.betas": (0.9, 0.95)}
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from rate.config import EnvConfig, RunConfig
 from rate.data.checks import leaf_spaces
+from rate.data.config import DataConfig
 from rate.data.store import TrajectoryStore
-from rate.data.windows import DataConfig
 from rate.envs.popgym import PLAYED
 from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS, ModelConfig
@@ -95,8 +95,8 @@ def _numbers(rows: Array, space: gym.Space[Any]) -> NDArray[np.float64]:
 def model_of(name: str, facts: Facts) -> ModelConfig:
     """The same tokens, width and depth for all models; what is left is how they remember."""
     width = 64 if facts.numbers <= 64 else 128
-    told = {"return_to_go": facts.returns_vary, "previous_action": True, "width": width}
-    told["timesteps"] = facts.steps if facts.closed else 0
+    given = {"return_to_go": facts.returns_vary, "previous_action": True, "width": width}
+    given["timesteps"] = facts.steps if facts.closed else 0
     network = {"layers": 2, "heads": 4, "head_width": width // 4, "feed_forward": 4 * width}
     own: dict[str, dict[str, Any]] = {
         "rate": {
@@ -110,7 +110,7 @@ def model_of(name: str, facts: Facts) -> ModelConfig:
         "dt": network,
         "bc-lstm": {"hidden": 2 * width, "forget_bias": 3.0},
     }
-    return MODELS.get(name)(facts.window, **told, **own[name])
+    return MODELS.get(name)(facts.window, **given, **own[name])
 
 
 def train_of(name: str, facts: Facts) -> TrainConfig:

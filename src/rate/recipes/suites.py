@@ -32,7 +32,7 @@ class Suite:
     summary: str
     """One line for `rate list suites`."""
     runs: Callable[[], Sequence[SuiteRun]]
-    """The runs; a function, so that a suite that nobody asks for costs nothing."""
+    """The runs; a function, so that a suite that is not asked for costs nothing."""
 
 
 def grid(base: RunConfig, axes: Mapping[str, Sequence[Any]], seeds: Iterable[int] = (0,)) -> list[SuiteRun]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from rate.config import EnvConfig, RunConfig, edit
-from rate.data.windows import DataConfig
+from rate.data.config import DataConfig
 from rate.evaluation.evaluator import EvalConfig
 from rate.models import MODELS
 from rate.objectives import OBJECTIVES

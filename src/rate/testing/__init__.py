@@ -68,8 +68,8 @@ def check_env(name: str, played_in: envs.PlayedIn | None = None) -> None:
 def build(config: ModelConfig, spaces: Spaces, seed: int = 0) -> Policy:
     """In eval mode; with biases, norms and units away from 0 and 1, a row that should not be there cannot hide."""
     torch.manual_seed(seed)
-    told = replace(spaces, oracle=ORACLE) if getattr(config, "oracle", False) else spaces
-    policy = config.build(told).eval()
+    given = replace(spaces, oracle=ORACLE) if getattr(config, "oracle", False) else spaces
+    policy = config.build(given).eval()
     for unit in (module for module in policy.modules() if isinstance(module, Unit) and module.fitted):
         mean, more = unit.std.numpy() * torch.rand(2, *unit.std.shape).numpy()
         unit.fit(mean, unit.std.numpy() + more)

@@ -248,4 +248,4 @@ CONTRACTS = (
     the_cue_decides_the_last_action,
     expert_names_its_options,
 )
-"""All but the one that replays the expert, which may have to be told how."""
+"""All but the one that replays the expert, which may need arguments."""

@@ -110,8 +110,8 @@ def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("kind", ["envs", "models", "suites", "valves", "encoders", "objectives"])
 def test_list_says_what_each_is(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", kind]) == 0
-    told = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if not line.startswith(" "))
-    assert list(told) == KINDS[kind].names() and all(len(text) > 10 for text in told.values())
+    message = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if not line.startswith(" "))
+    assert list(message) == KINDS[kind].names() and all(len(text) > 10 for text in message.values())
 
 
 def test_list_gathers_many_names_and_shows_them_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -242,9 +242,9 @@ def test_workers_report_at_intervals_and_all(monkeypatch: pytest.MonkeyPatch) ->
     assert reported == [3, 2]
 
 
-@pytest.mark.parametrize(("workers", "told"), [(-1, "must not be negative")])
-def test_workers_that_cannot_be(workers: int, told: str, toy_spec: EnvSpec, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=told):
+@pytest.mark.parametrize(("workers", "message"), [(-1, "must not be negative")])
+def test_workers_that_cannot_be(workers: int, message: str, toy_spec: EnvSpec, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
         collect_to(toy_spec, REQUEST, tmp_path / "set", workers=workers)
 
 
@@ -298,7 +298,7 @@ def test_a_pattern_collects_each(two_toys: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["toy/*", "--out", "x"], "--out names one data set and 'toy/*' 2 environments"),
         (["toi/*"], "unknown environment 'toi/*'"),
@@ -306,7 +306,7 @@ def test_a_pattern_collects_each(two_toys: Path, capsys: pytest.CaptureFixture[s
     ],
 )
 def test_commands_that_cannot_be(
-    words: list[str], told: str, two_toys: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, two_toys: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["collect", *words]) == 2
-    assert told in capsys.readouterr().err and not two_toys.exists()
+    assert message in capsys.readouterr().err and not two_toys.exists()

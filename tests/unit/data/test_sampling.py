@@ -9,10 +9,11 @@ import pytest
 import torch
 from gymnasium import spaces as gs
 
+from rate.data.config import DataConfig
 from rate.data.mixture import joined, parse_mixture
 from rate.data.sampling import best_of, weights_of
 from rate.data.store import TrajectoryStore
-from rate.data.windows import DataConfig, Windows
+from rate.data.windows import Windows
 from rate.errors import ConfigError, DataError
 from rate.types import Spaces
 

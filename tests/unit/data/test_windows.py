@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from rate.data.columns import pack, space_form
+from rate.data.config import DataConfig
 from rate.data.store import TrajectoryStore
-from rate.data.windows import DataConfig, Windows, returns_to_go, split_episodes
+from rate.data.windows import Windows, returns_to_go, split_episodes
 from rate.errors import ConfigError, DataError
 from rate.options import parse_options
 from rate.types import Segment, tree_leaves

@@ -216,9 +216,9 @@ def test_what_goes_wrong_inside_is_told_in_one_line(attribute: str, module: str)
         env.reset(seed=0)
         env.step(np.int64(1))
         env.render()
-    told = str(caught.value)
-    assert FAILS[attribute] in told and f"{module}:{attribute}" in told and "\n" not in told
-    assert (f"({module}.py, line " in told) == (attribute in ("Falls", "Blind"))
+    message = str(caught.value)
+    assert FAILS[attribute] in message and f"{module}:{attribute}" in message and "\n" not in message
+    assert (f"({module}.py, line " in message) == (attribute in ("Falls", "Blind"))
 
 
 def test_a_factory_that_gives_one_environment_again_and_again(module: str) -> None:

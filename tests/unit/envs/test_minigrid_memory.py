@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rate.envs import ENVS
 from rate.envs.demonstrate import episode
-from rate.envs.minigrid_expert import Walk, expert, mean_length, player, walk_length
+from rate.envs.minigrid_expert import ExpertPlayer, expert, mean_length, player, walk_length
 from rate.envs.minigrid_grid import (
     BALL,
     FORWARD,
@@ -57,8 +57,8 @@ def test_random_walks_are_those_of_the_package(size: int, observation: str) -> N
     for row in seeds:
         np.testing.assert_array_equal(package.reset(seed=int(row))[0]["image"], seen[row])
         for action, answer in zip(actions, answers, strict=True):
-            told, reward, terminated, truncated, _ = package.step(action[row])
-            np.testing.assert_array_equal(told["image"], answer.observation[row])
+            answered, reward, terminated, truncated, _ = package.step(action[row])
+            np.testing.assert_array_equal(answered["image"], answer.observation[row])
             assert (reward, terminated, truncated) == (
                 answer.reward[row],
                 answer.terminated[row],
@@ -88,7 +88,7 @@ def test_every_pose_in_the_room_and_at_the_junction_is_seen_as_in_the_package() 
 def test_finished_rows_stay_put_without_reward() -> None:
     batch = MinigridMemoryBatch(size=11)
     batch.reset(np.arange(20))
-    walk = Walk(20)
+    walk = ExpertPlayer(20)
     total = np.zeros(20)
     for _ in range(44):
         answer = batch.step(walk.act(batch.view()))
@@ -231,7 +231,7 @@ def test_both_cues_and_both_answers_are_equally_likely() -> None:
 
 def test_whoever_does_not_compare_is_right_half_of_the_time() -> None:
     """The walk of the expert with a cue that is always the key."""
-    batch, walk = MinigridMemoryBatch(size=11), Walk(400)
+    batch, walk = MinigridMemoryBatch(size=11), ExpertPlayer(400)
     batch.reset(np.arange(400))
     total, done = np.zeros(400), np.zeros(400, bool)
     while not done.all():

@@ -12,8 +12,9 @@ import torch
 from gymnasium import spaces as gs
 
 from rate.config import EnvConfig, RunConfig
+from rate.data.config import DataConfig
 from rate.data.store import StoreWriter, TrajectoryStore
-from rate.data.windows import DataConfig, split_episodes
+from rate.data.windows import split_episodes
 from rate.experiment import train_run
 from rate.experiment.units import fit_units
 from rate.models import MODELS

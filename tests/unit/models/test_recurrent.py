@@ -91,7 +91,7 @@ def echo(*, returns: bool = True, actions: bool = True, separate: bool) -> tuple
     return RecurrentPolicy(SPACES, tokens, backbone, separate=separate), backbone
 
 
-def told(policy: RecurrentPolicy, window: Segment) -> list[list[Tensor]]:
+def tokens_of(policy: RecurrentPolicy, window: Segment) -> list[list[Tensor]]:
     """What is told at every step, in the order a_{t-1}, R_t, o_t."""
     tokens, steps = policy.tokens, []
     for t in range(len(window)):
@@ -108,7 +108,7 @@ def told(policy: RecurrentPolicy, window: Segment) -> list[list[Tensor]]:
 def test_separate_tokens_come_one_after_the_other(returns: bool, actions: bool) -> None:
     policy, backbone = echo(returns=returns, actions=actions, separate=True)
     window = make_window()
-    expected = [token for step in told(policy, window) for token in step]
+    expected = [token for step in tokens_of(policy, window) for token in step]
     prediction = policy(window, ())[0].prediction
     assert len(backbone.fed) == T * (1 + returns + actions) - actions
     close(torch.stack(backbone.fed), torch.stack(expected))
@@ -119,7 +119,7 @@ def test_separate_tokens_come_one_after_the_other(returns: bool, actions: bool) 
 def test_a_merged_token_is_the_sum(returns: bool, actions: bool) -> None:
     policy, backbone = echo(returns=returns, actions=actions, separate=False)
     window = make_window()
-    expected = torch.stack([torch.stack(step).sum(0) for step in told(policy, window)], 1)
+    expected = torch.stack([torch.stack(step).sum(0) for step in tokens_of(policy, window)], 1)
     prediction = policy(window, ())[0].prediction
     close(torch.stack(backbone.fed, 1), expected)
     close(prediction, policy.readout(expected))
@@ -265,7 +265,7 @@ def test_any_window_will_do(name: str) -> None:
 REFUSED: list[tuple[dict[str, Any], str]] = [
     *(({field: 0}, rf"model\.{field} is 0; it must be at least 1") for field in ("layers", "width", "hidden")),
     *(({"dropout": share}, rf"model\.dropout is {share}; it must be at least 0 and below 1") for share in (-0.1, 1.0)),
-    ({"head": "values"}, r"model\.head is 'values'; it must be imitation or value"),
+    ({"head": "values"}, r"model\.head is 'values'; it must be one of imitation, value"),
 ]
 
 
@@ -279,5 +279,5 @@ def test_what_cannot_work_is_refused(
 
 
 def test_unknown_cells_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"model\.cell is 'rnn'; it must be lstm or gru"):
+    with pytest.raises(ConfigError, match=r"model\.cell is 'rnn'; it must be one of lstm, gru"):
         RnnConfig(cell="rnn")  # type: ignore[arg-type]

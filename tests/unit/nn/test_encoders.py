@@ -147,9 +147,9 @@ def test_the_named_encoder_serves_its_parts_and_the_others_keep_their_own() -> N
     ],
 )
 def test_what_cannot_be_encoded_is_refused_in_one_line(space: gym.Space[Any], fields: Any, reason: str) -> None:
-    with pytest.raises(RateError, match=reason) as told:
+    with pytest.raises(RateError, match=reason) as message:
         build_encoder(space, WIDTH, EncoderConfig(**fields))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(message.value)
 
 
 def test_padding_is_the_papers() -> None:

@@ -28,9 +28,12 @@ def test_windows_hold_the_episode_in_whole_and_in_half_segments(steps: int) -> N
 
 def test_a_clock_and_returns_are_given_where_they_mean_something() -> None:
     for model in ("rate", "dt", "bc-lstm"):
-        plain, told = model_of(model, BIT), model_of(model, replace(BIT, closed=True, returns_vary=True, numbers=104))
+        plain, rich = (
+            model_of(model, BIT),
+            model_of(model, replace(BIT, closed=True, returns_vary=True, numbers=104)),
+        )
         assert (plain.timesteps, plain.return_to_go, plain.width) == (0, False, 64)
-        assert (told.timesteps, told.return_to_go, told.width) == (30, True, 128)
+        assert (rich.timesteps, rich.return_to_go, rich.width) == (30, True, 128)
 
 
 def test_all_models_are_trained_alike() -> None:

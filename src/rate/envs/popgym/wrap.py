@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rate.errors import ConfigError, MissingExtraError
+from rate.spaces import map_space
 from rate.types import Tree
 
 OBSERVATIONS = ("spaces", "raw")
 """`spaces`: as the package declares them. `raw`: all numbers as one float32 vector."""
 VELOCITY_BOUND = 20.0
-"""No cart or pole gets this fast before its episode ends; the package says infinity, which nobody can scale by."""
+"""No cart or pole gets this fast before its episode ends; the package says infinity, by which nothing can be scaled."""
 DRAWN = ("Battleship", "HigherLower", "LabyrinthEscape", "LabyrinthExplore", "MineSweeper")
 """Families of which the package draws a correct text picture."""
 
@@ -82,7 +83,7 @@ class Tidy(gym.Wrapper[Any, Any, Any, Any]):
         with _global_seed(drawn):
             observation, info = self.env.reset(seed=seed, options=options)
         self._over = False
-        tidy = cast(observation, self.observation_space)
+        tidy = typed_copy(observation, self.observation_space)
         self._said = f"reset\nobservation {_text(tidy)}\n"
         return tidy, copy.deepcopy(info)
 
@@ -93,7 +94,7 @@ class Tidy(gym.Wrapper[Any, Any, Any, Any]):
         # Several tasks call the last step of their own end a time limit as well.
         terminated, truncated = bool(terminated), bool(truncated) and not terminated
         self._over = terminated or truncated
-        tidy = cast(observation, self.observation_space)
+        tidy = typed_copy(observation, self.observation_space)
         if self._mode is not None:
             self._said = f"action {action}, reward {reward:+.4f}\nobservation {_text(tidy)}\n"
         return tidy, float(reward), terminated, truncated, copy.deepcopy(info) if info else {}
@@ -129,13 +130,13 @@ class Raw(gym.ObservationWrapper[NDArray[np.float32], Any, Any]):
         return _unpack(iter(vector), self.native_space)
 
 
-def cast(observation: Any, space: gym.Space[Any]) -> Tree:
+def typed_copy(observation: Any, space: gym.Space[Any]) -> Tree:
     """A copy in the dtypes of the space."""
-    if isinstance(space, gym.spaces.Tuple):
-        return tuple(cast(leaf, part) for leaf, part in zip(observation, space.spaces, strict=True))
-    if isinstance(space, gym.spaces.Discrete):
-        return np.int64(observation)
-    return np.array(observation, dtype=space.dtype)
+    return map_space(_typed, space, observation)
+
+
+def _typed(space: gym.Space[Any], value: Any) -> Any:
+    return np.int64(value) if isinstance(space, gym.spaces.Discrete) else np.array(value, dtype=space.dtype)
 
 
 def _bounded(space: gym.Space[Any]) -> gym.Space[Any]:

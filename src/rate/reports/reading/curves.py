@@ -19,7 +19,7 @@ MAX_POINTS = 400
 MAX_CURVES = 12
 """More runs in a panel are drawn as the mean of each model's."""
 MAX_ENVS = 12
-"""The curves of more environments are left out: nobody reads hundreds of panels."""
+"""The curves of more environments are left out: hundreds of panels are not read."""
 
 Scale: TypeAlias = Literal["log", "linear", "fraction"]
 Series: TypeAlias = dict[float, float]

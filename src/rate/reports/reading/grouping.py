@@ -38,7 +38,7 @@ NOT_THE_EXPERIMENT = frozenset(
 THE_LENGTH = frozenset({"train.window", "data.options"})
 """Fields that say the training length; others that change with it are worth a note."""
 THE_MODEL = frozenset({"data.oracle", "objective.name"})
-"""Fields that say what a model is told."""
+"""Fields that say what a model is given."""
 FIELDS, WIDTH = 3, 20
 
 

@@ -135,11 +135,11 @@ def test_the_filter_is_told_what_was_played() -> None:
     env = make("PositionOnlyCartPole", "Easy")
     observation, _ = env.reset(seed=0)
     physics: Any = env.unwrapped
-    told, fooled = (control.CartPoleFilter(physics, control.EXACT, control.POSITIONS) for _ in range(2))
-    told.see(observation, None)
+    true, fooled = (control.CartPoleFilter(physics, control.EXACT, control.POSITIONS) for _ in range(2))
+    true.see(observation, None)
     fooled.see(observation, None)
     observation, *_ = env.step(1)
-    errors = [np.abs(tracker.see(observation, push) - physics.state)[1] for tracker, push in ((told, 1), (fooled, 0))]
+    errors = [np.abs(tracker.see(observation, push) - physics.state)[1] for tracker, push in ((true, 1), (fooled, 0))]
     assert errors[0] < 0.06 < 0.2 < errors[1]
 
 

@@ -161,8 +161,8 @@ def test_what_training_lengths_are_is_no_difference_to_note(make_run: Any) -> No
     assert pooling_notes(read(*runs)[0]) == []
     longer = make_run.grid(["rmt"], (30, 90), (30, 90), steps=3000)
     assert pooling_notes(read(*runs, *longer)[0]) == ["tmaze: the runs differ in train.steps (1000, 3000)"]
-    told = make_run("told", model="told", meta={"train_length": 30}, train={"steps": 1000}, data={"oracle": "hint"})
-    assert "oracle" not in pooling_notes(read(*runs, told)[0])[0]
+    fact = make_run("fact", model="fact", meta={"train_length": 30}, train={"steps": 1000}, data={"oracle": "hint"})
+    assert "oracle" not in pooling_notes(read(*runs, fact)[0])[0]
     odd = make_run("odd", model="odd", meta={"train_length": 30}, train={"window": 30}, data={"options": ["length=9"]})
     (note,) = pooling_notes(read(*runs, odd)[0])
     assert "data.options (length=30, length=90, length=9)" in note and "train.window" not in note
