@@ -40,8 +40,10 @@ class Facts:
 
     steps: int
     """Of the longest episode."""
-    closed: bool
-    """All episodes have this length, and no other will be asked for: a clock can be read."""
+    fixed: bool
+    """All episodes have this length."""
+    open_ended: bool
+    """Longer episodes than the data has will be asked for: memory must keep over more updates than windows have."""
     returns_vary: bool
     """Else the return-to-go says nothing but the time, and says it wrongly after a mistake."""
     numbers: int
@@ -60,11 +62,12 @@ class Facts:
 
 
 def facts_of(store: TrajectoryStore, *, open_ended: bool) -> Facts:
-    """`open_ended`: other lengths than those of the data will be asked for, so that no clock can be trusted."""
+    """What can be read off the data; whether longer episodes will be asked for is known to the environment alone."""
     lengths, returns = store.lengths, store.returns
     return Facts(
         steps=int(lengths.max()),
-        closed=bool(lengths.min() == lengths.max()) and not open_ended,
+        fixed=bool(lengths.min() == lengths.max()),
+        open_ended=open_ended,
         returns_vary=bool(np.ptp(returns) > SAME * np.abs(returns).max()),
         numbers=directions(store),
     )
@@ -96,14 +99,15 @@ def model_of(name: str, facts: Facts) -> ModelConfig:
     """The same tokens, width and depth for all models; what is left is how they remember."""
     width = 64 if facts.numbers <= 64 else 128
     given = {"return_to_go": facts.returns_vary, "previous_action": True, "width": width}
-    given["timesteps"] = facts.steps if facts.closed else 0
+    # A clock tells nothing where the length varies, and the wrong thing beyond the length of the data.
+    given["timesteps"] = facts.steps if facts.fixed and not facts.open_ended else 0
     network = {"layers": 2, "heads": 4, "head_width": width // 4, "feed_forward": 4 * width}
     own: dict[str, dict[str, Any]] = {
         "rate": {
             **network,
             "segment_len": facts.segment,
             "memory_tokens": min(MOST_ROWS, max(10, facts.segment)),
-            "memory_noise": 0.3,
+            "memory_noise": 0.3 if facts.open_ended else 0.0,
             "valve_bias": 4.0,
             "valve_start": "aligned",
         },
@@ -114,9 +118,11 @@ def model_of(name: str, facts: Facts) -> ModelConfig:
 
 
 def train_of(name: str, facts: Facts) -> TrainConfig:
-    """The same training for all models. RATE sees long segments first, which teach the task, then shorter ones."""
+    """The same training for all models, but that RATE is cut into long segments first, then into shorter ones as well,
+    where it must keep for longer: long ones teach the task, short ones to keep over more updates.
+    """
     segment, window = facts.segment, facts.window
-    lengths = (window, segment, segment // 2) if name == "rate" else ()
+    lengths = (window, segment, segment // 2) if name == "rate" and facts.open_ended else ()
     return TrainConfig(
         window=window,
         steps=STEPS,
@@ -139,27 +145,27 @@ def standard(env: str, model: str, facts: Facts, data: DataConfig, cases: tuple[
     )
 
 
-def _popgym(family: str, numbers: int, *, closed: bool) -> tuple[str, Facts, DataConfig, tuple[str, ...]]:
+def _popgym(family: str, numbers: int, *, fixed: bool) -> tuple[str, Facts, DataConfig, tuple[str, ...]]:
     env = f"popgym/{family}-Easy"
-    facts = Facts(steps=PLAYED[env], closed=closed, returns_vary=not closed, numbers=numbers)
+    facts = Facts(steps=PLAYED[env], fixed=fixed, open_ended=False, returns_vary=not fixed, numbers=numbers)
     return env, facts, DataConfig(episodes=3000), ()
 
 
 def tasks() -> Iterator[tuple[str, Facts, DataConfig, tuple[str, ...]]]:
     """Tasks that ask for a bit over a long time, for many things at once, or for things that change."""
-    bit = {"closed": False, "returns_vary": False}
+    bit = {"fixed": False, "open_ended": True, "returns_vary": False}
     lengths = tuple(f"length={length}" for length in (30, 90, 900, 9600))
     yield "tmaze", Facts(steps=30, numbers=4, **bit), DataConfig(episodes=6000, options=("length=30",)), lengths
     chain = DataConfig(episodes=3000, options=("corridors=3", "length=30"))
     yield "tmaze-endless", Facts(steps=90, numbers=4, **bit), chain, ("corridors=3", "corridors=10", "corridors=30")
     exact = DataConfig(episodes=6000, options=("length=90",))
-    yield "aar", Facts(steps=90, numbers=3, **bit), exact, ("length=90", "length=180")
+    yield "aar", Facts(steps=90, numbers=3, **{**bit, "fixed": True}), exact, ("length=90", "length=180")
     sizes = tuple(f"size={size}" for size in (41, 61, 151, 501))
     grids = DataConfig(episodes=5000, options=("size=41",))
-    yield "minigrid-memory", Facts(steps=90, numbers=11, closed=False, returns_vary=True), grids, sizes
-    yield _popgym("Autoencode", 4, closed=True)
-    yield _popgym("CountRecall", 2, closed=True)
-    yield _popgym("Concentration", 88, closed=False)
+    yield "minigrid-memory", Facts(steps=90, numbers=11, **{**bit, "returns_vary": True}), grids, sizes
+    yield _popgym("Autoencode", 4, fixed=True)
+    yield _popgym("CountRecall", 2, fixed=True)
+    yield _popgym("Concentration", 88, fixed=False)
 
 
 def runs() -> Iterator[SuiteRun]:
