@@ -19,7 +19,7 @@ from rate.config import RunConfig, edit
 from rate.envs.tmaze import TMazeBatch
 from rate.experiment.data import cut_windows, prepare_data
 from rate.models import unroll
-from rate.models.segment import SegmentPolicy
+from rate.models.policies.segment import SegmentPolicy
 from rate.training.optim import build_optimizer, learning_rate
 from rate.types import Inputs, to_tensor
 

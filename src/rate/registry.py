@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import pkgutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -139,6 +140,12 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
+
+
+def import_files(package: str, path: Iterable[str]) -> None:
+    """Import every file of a package, in the order of their names, so that each registers what it owns."""
+    for found in pkgutil.iter_modules(path):
+        importlib.import_module(f"{package}.{found.name}")
 
 
 CONFIG_CLASSES: Registry[type] = Registry("configuration")

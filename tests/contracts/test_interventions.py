@@ -15,7 +15,7 @@ from rate.models import MODELS, SequencePolicy
 from rate.models.acting import INTERVENTIONS, read_intervention
 from rate.models.actor import Actor
 from rate.models.interventions import Noise, intervene
-from rate.models.segment import SegmentPolicy
+from rate.models.policies.segment import SegmentPolicy
 from rate.types import Array, Spaces
 
 torch.set_num_threads(1)

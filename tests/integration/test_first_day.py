@@ -20,8 +20,8 @@ from rate.errors import RateError
 from rate.experiment import Run, collect_once, data_root, train_run
 from rate.experiment.data import cut_windows, never_seen
 from rate.experiment.judging import Budget, OverBudgetError
+from rate.experiment.own import own
 from rate.recipes import recipe
-from rate.recipes.own import own
 
 
 @pytest.fixture(scope="module")

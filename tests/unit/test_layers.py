@@ -142,7 +142,7 @@ def test_no_circles_between_files() -> None:
     [
         ("nn.heads", "from rate.models import MODELS"),
         ("nn.heads", "def f():\n    import rate.cli.main"),
-        ("models.rate", "from rate.training.config import TrainConfig"),
+        ("models.presets.rate", "from rate.training.config import TrainConfig"),
         ("evaluation.rollout", "from rate.envs import ENVS"),
         ("reports.reading.runs", "from rate.evaluation.evaluator import CaseResult"),
         ("reports.reading.runs", "from rate import config"),
@@ -157,5 +157,5 @@ def test_the_test_can_fail(module: str, text: str, tmp_path: Path) -> None:
 
 def test_the_test_can_pass(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("import torch\nfrom rate.types import Spaces\nfrom rate.nn import heads")
-    assert sorted(imports(tmp_path / "x.py", "models.rate")) == ["nn.heads", "types"]
-    assert not violations("models.rate", imports(tmp_path / "x.py", "models.rate"))
+    assert sorted(imports(tmp_path / "x.py", "models.presets.rate")) == ["nn.heads", "types"]
+    assert not violations("models.presets.rate", imports(tmp_path / "x.py", "models.presets.rate"))

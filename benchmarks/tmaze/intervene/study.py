@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 import rate
-from rate.models.segment import SegmentPolicy
+from rate.models.policies.segment import SegmentPolicy
 
 STRENGTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 

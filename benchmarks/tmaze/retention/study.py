@@ -22,7 +22,7 @@ import rate
 from rate.evaluation.evaluator import EvalConfig
 from rate.evaluation.intervals import wilson_interval
 from rate.models.interventions import Handover, Moment
-from rate.models.segment import Carried
+from rate.models.policies.segment import Carried
 from rate.system.files import write_atomically, write_json
 
 HORIZONS = (30, 90, 300, 900, 2400)

@@ -16,8 +16,8 @@ import torch
 
 from rate.bench.measuring import Figures, bytes_of, clock, cloning_step, fastest, peak_mib, window_of
 from rate.models import MODELS, ModelConfig, SequencePolicy
-from rate.models.segment import SegmentPolicy
-from rate.models.window import WindowPolicy
+from rate.models.policies.segment import SegmentPolicy
+from rate.models.policies.window import WindowPolicy
 from rate.types import Inputs, Spaces, tree_map
 
 SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (4,)), action=gym.spaces.Discrete(4))

@@ -19,10 +19,10 @@ from rate.data.open import PREFIX, full_name, open_data
 from rate.envs.find import is_code
 from rate.errors import ConfigError, RateError
 from rate.experiment import data_root, train_run
+from rate.experiment.own import named_env, own
 from rate.models import MODELS
 from rate.objectives import OBJECTIVES
 from rate.recipes import RECIPES, recipe
-from rate.recipes.own import named_env, own
 from rate.registry import families
 from rate.system.files import read_json, reading
 from rate.training.checkpoint import CARD

@@ -23,8 +23,8 @@ from rate.evaluation.intervals import Floats, Interval
 from rate.evaluation.rollout import LockStep
 from rate.evaluation.room import holding, rank, room
 from rate.models.interventions import Intervention, Moment
+from rate.models.policies.segment import SegmentPolicy
 from rate.models.policy import SequencePolicy
-from rate.models.segment import SegmentPolicy
 
 Measures: TypeAlias = dict[str, Floats]
 """Of one update, by name: a number for each episode."""

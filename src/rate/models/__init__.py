@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rate.models import dt, lsdt, mamba, mlp, rnn
+from rate.models import presets
 from rate.models.config import MODELS, ModelConfig
-from rate.models.rate import RateConfig, suggest_config
+from rate.models.presets.rate import RateConfig, suggest_config
 from rate.registry import CONFIG_CLASSES
 
 if TYPE_CHECKING:
@@ -18,11 +18,7 @@ __all__ = [
     "ModelConfig",
     "RateConfig",
     "SequencePolicy",
-    "dt",
-    "lsdt",
-    "mamba",
-    "mlp",
-    "rnn",
+    "presets",
     "suggest_config",
     "unroll",
 ]

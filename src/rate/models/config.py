@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from rate.errors import ConfigError
 from rate.nn.encoding import EARLIER, EncoderConfig
@@ -17,7 +17,11 @@ from rate.serial import ABSENT
 from rate.types import Spaces
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from rate.models.policy import SequencePolicy
+
+    D = TypeVar("D", bound=DataclassInstance)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,15 @@ class ModelConfig(ABC):
 
     def check_window(self, window: int) -> None:  # noqa: B027  (any window will do, unless a model says otherwise)
         """Raise ConfigError if the model cannot be trained on windows of this many steps."""
+
+
+def part_of(config: ModelConfig, kind: type[D], prefix: str = "", **others: Any) -> D:
+    """The configuration of a network: what the model's own says under the same names, or behind a prefix.
+
+    `others` are the fields that the two do not name alike.
+    """
+    names = {item.name: f"{prefix}{item.name}" for item in fields(kind) if item.name not in others}
+    return kind(**{name: getattr(config, own) for name, own in names.items() if hasattr(config, own)}, **others)
 
 
 def check_sizes(config: ModelConfig, *fields: str, least: int = 1) -> None:

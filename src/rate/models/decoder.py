@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rate.models.config import check_heads, check_share, check_sizes
+from rate.models.config import check_heads, check_share, check_sizes, part_of
 from rate.models.step import StepConfig
 
 if TYPE_CHECKING:
@@ -34,17 +34,7 @@ class DecoderConfig(StepConfig):
         check_share(self, "attention_dropout")
         check_heads(self.heads, self.kv_heads, self.head_width)
 
-    def transformer(self, *, gated: bool = False) -> TransformerConfig:
+    def transformer(self) -> TransformerConfig:
         from rate.nn.transformer import TransformerConfig
 
-        return TransformerConfig(
-            layers=self.layers,
-            width=self.width,
-            heads=self.heads,
-            kv_heads=self.kv_heads,
-            head_width=self.head_width,
-            feed_forward=self.feed_forward,
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            gated=gated,
-        )
+        return part_of(self, TransformerConfig)

@@ -22,8 +22,8 @@ from torch.utils.hooks import RemovableHandle
 from rate.errors import ConfigError
 from rate.models.acting import read_intervention
 from rate.models.actor import Actor
+from rate.models.policies.segment import Carried, SegmentPolicy
 from rate.models.policy import SequencePolicy
-from rate.models.segment import Carried, SegmentPolicy
 from rate.nn.attention import Attention
 
 

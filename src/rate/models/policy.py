@@ -7,6 +7,8 @@ A model is trained by `forward` over segments and acts by `step`. Where a window
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Generic, TypeVar
@@ -47,8 +49,6 @@ class SequencePolicy(nn.Module, ABC, Generic[S]):
     the state that it is given: use only the state that it returns, and clone one to branch from it.
     """
 
-    segment_len: int | None
-    """K: steps per call of `forward`; None: the whole window is one segment."""
     context: int | None
     """How many of the last steps `step` can see; None: all, through the carried state."""
     tokens: Tokens
@@ -69,6 +69,11 @@ class SequencePolicy(nn.Module, ABC, Generic[S]):
         self.tokens = tokens
         self.action_unit = self.head.in_units() if tokens.config.encoder.normalises else None
 
+    @property
+    def segment_len(self) -> int | None:
+        """K: steps per call of `forward`; None: the whole window is one segment."""
+        return None
+
     @abstractmethod
     def initial_state(self, batch: int) -> S:
         """The state before the first step of an episode."""
@@ -76,6 +81,20 @@ class SequencePolicy(nn.Module, ABC, Generic[S]):
     def resegment(self, steps: int) -> None:
         """Cut into segments of so many steps from now on, where the model has segments."""
         raise ConfigError(f"{type(self).__name__} has no segments that could be made {steps} steps long")
+
+    @contextmanager
+    def segments_of(self, steps: int | None) -> Iterator[None]:
+        """Segments of so many steps inside of the block; None: of as many as it has."""
+        own = self.segment_len
+        if steps is None or steps == own:
+            yield
+            return
+        self.resegment(steps)
+        assert own is not None  # else it would have been refused
+        try:
+            yield
+        finally:
+            self.resegment(own)
 
     @abstractmethod
     def forward(self, segment: Segment, state: S) -> tuple[Output, S]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rate.models.config import ModelConfig, check_choice, check_share, check_sizes
+from rate.models.config import ModelConfig, check_choice, check_share, check_sizes, part_of
 from rate.nn.kinds import Clock
 from rate.serial import check_types
 
@@ -39,12 +39,4 @@ class StepConfig(ModelConfig):
     def tokens(self) -> TokensConfig:
         from rate.nn.tokens import TokensConfig
 
-        return TokensConfig(
-            width=self.width,
-            dropout=self.dropout,
-            returns=self.return_to_go,
-            actions=self.previous_action,
-            timesteps=self.timesteps,
-            clock=self.clock,
-            encoder=self.encoder,
-        )
+        return part_of(self, TokensConfig, returns=self.return_to_go, actions=self.previous_action)

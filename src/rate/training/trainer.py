@@ -72,8 +72,6 @@ class Trainer:
         self.ranks = ranks or Ranks()
         self.optimizer = build_optimizer(config, (policy, objective))
         self.progress = Progress()
-        self.acting_len = policy.segment_len
-        """It is judged as it acts, whatever segments it is trained with."""
         self.saved: int | None = None
         """The step of the last checkpoint."""
         self._clock = time.perf_counter()
@@ -102,17 +100,18 @@ class Trainer:
     def _update(self) -> dict[str, float]:
         """One optimiser step."""
         step, config = self.progress.step, self.config
-        self._resegment(config.segment_len_at(step))
         rate = learning_rate(config, step)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.policy.train()
         rows = self.ranks.rows(config.batch_size)
         window = to_tensor(self.train.batch(step, config.batch_size, rows), self.device)
-        with autocast(config.precision, self.device):
-            loss = self.ranks.weighed(self.objective(self.policy, window))
         self.optimizer.zero_grad(set_to_none=True)
-        loss.total.backward()  # type: ignore[no-untyped-call]
+        # Backward too: it may run segments again. Outside, the policy has the segments that it acts with.
+        with self.policy.segments_of(config.segment_len_at(step)):
+            with autocast(config.precision, self.device):
+                loss = self.ranks.weighed(self.objective(self.policy, window))
+            loss.total.backward()  # type: ignore[no-untyped-call]
         self.ranks.sum_gradients(self._parameters())
         norm = nn.utils.clip_grad_norm_(self._parameters(), config.clip or math.inf)
         metrics = self._fetched(loss, rate, norm)
@@ -131,10 +130,6 @@ class Trainer:
 
     def _is_logged(self, step: int) -> bool:
         return step % self.config.log_every == 0 or step == self.config.steps
-
-    def _resegment(self, length: int | None) -> None:
-        if length is not None and length != self.policy.segment_len:
-            self.policy.resegment(length)
 
     def _parameters(self) -> list[nn.Parameter]:
         return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
@@ -168,7 +163,6 @@ class Trainer:
         step, config, writes = self.progress.step, self.config, self.ranks.writes
         last = step == config.steps
         marks: list[str] = []
-        self._resegment(self.acting_len)
         if writes and self._is_logged(step):
             log.write(step, metrics)
         if self.valid is not None and (step % config.validate_every == 0 or last):

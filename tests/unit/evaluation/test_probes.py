@@ -20,7 +20,7 @@ from rate.errors import ConfigError
 from rate.evaluation.evaluator import EvalConfig
 from rate.evaluation.probes import Preservation, measure, probe_memory
 from rate.models import MODELS, SequencePolicy
-from rate.models.segment import SegmentPolicy
+from rate.models.policies.segment import SegmentPolicy
 from rate.nn.memory import VALVES, Valve, ValveConfig
 from rate.seeding import Purpose, episode_seeds
 from rate.types import Spaces

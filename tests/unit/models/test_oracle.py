@@ -15,7 +15,7 @@ from rate.envs.tmaze import TMazeEnv
 from rate.errors import ConfigError
 from rate.models import MODELS
 from rate.models.actor import Actor
-from rate.models.window import WindowPolicy
+from rate.models.policies.window import WindowPolicy
 from rate.types import Segment, Spaces, tree_map
 
 CONTEXT, BATCH = 3, 2

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rate.nn.backbone import Backbone, Mlp
-from rate.nn.rnn import Rnn
+from rate.nn.lstm import Rnn
 from rate.nn.ssm import Mamba, Mixer
 from rate.types import tree_leaves, tree_map
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from rate.errors import ConfigError
 from rate.models import MODELS
-from rate.models.mamba import MambaConfig
+from rate.models.presets.mamba import MambaConfig
 from rate.nn import ssm
 from rate.nn.ssm import CHUNK, Mamba, Mixer, loop_scan, selective_scan
 from rate.types import Spaces, tree_leaves, tree_map

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from rate.errors import ConfigError
 from rate.models import MODELS, ModelConfig, unroll
-from rate.models.mlp import MlpConfig
-from rate.models.recurrent import RecurrentPolicy
-from rate.models.rnn import RnnConfig
+from rate.models.policies.recurrent import RecurrentPolicy
+from rate.models.presets.mlp import MlpConfig
+from rate.models.presets.rnn import RnnConfig
 from rate.nn.backbone import Backbone
 from rate.nn.tokens import Tokens, TokensConfig
 from rate.types import Segment, Spaces, Tree

@@ -16,7 +16,7 @@ from rate.types import Spaces
 if TYPE_CHECKING:
     from torch import nn
 
-    from rate.models.recurrent import RecurrentPolicy
+    from rate.models.policies.recurrent import RecurrentPolicy
 
 
 @CONFIG_CLASSES.register("MambaConfig")
@@ -52,7 +52,7 @@ class MambaConfig(StepConfig):
             raise ConfigError(f"model.steps is {self.steps}; it must be two positive numbers, the smaller first")
 
     def build(self, spaces: Spaces) -> RecurrentPolicy:
-        from rate.models.recurrent import RecurrentPolicy
+        from rate.models.policies.recurrent import RecurrentPolicy
         from rate.nn.ssm import Mamba, Mixer
         from rate.nn.tokens import Tokens
 

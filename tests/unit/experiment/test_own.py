@@ -14,7 +14,7 @@ from gymnasium.envs.registration import EnvSpec
 from rate.data.store import StoreWriter, TrajectoryStore
 from rate.envs.find import find_env
 from rate.evaluation.evaluator import cases_of, limited
-from rate.recipes.own import named_env, own
+from rate.experiment.own import named_env, own
 from rate.types import Spaces, Trajectory
 
 LAKE = "FrozenLake-v1"

@@ -17,7 +17,7 @@ CHANNELS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class LsdtSizes:
+class LongShortConfig:
     """Sizes of the blocks."""
 
     layers: int
@@ -79,7 +79,7 @@ class DynamicConvolution(nn.Module):
 class Block(nn.Module):
     """Both branches, their fusion, and a feed-forward block; each half is normed after the sum."""
 
-    def __init__(self, sizes: LsdtSizes) -> None:
+    def __init__(self, sizes: LongShortConfig) -> None:
         super().__init__()
         width = sizes.width
         self.conv_width = sizes.conv_width
@@ -104,10 +104,10 @@ class Block(nn.Module):
         return block
 
 
-class Lsdt(Causal):
+class LongShort(Causal):
     """A stack of blocks over at most `slots` tokens."""
 
-    def __init__(self, sizes: LsdtSizes, slots: int) -> None:
+    def __init__(self, sizes: LongShortConfig, slots: int) -> None:
         super().__init__()
         head_width = (sizes.width - sizes.conv_width) // sizes.heads
         # Differs from the paper: rotary positions in the attention, where it has only the table of timesteps.

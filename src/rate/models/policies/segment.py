@@ -109,7 +109,6 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
     ) -> None:
         super().__init__(spaces, transformer.width)
         self.slots = slots
-        self.segment_len = slots.steps
         self.memory_noise = memory_noise
         self.take(Tokens(spaces, tokens))
         self.transformer = Transformer(transformer, slots.visible())
@@ -118,9 +117,13 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         self.valve = valve
         self.carry = Carry()
 
+    @property
+    def segment_len(self) -> int:
+        return self.slots.steps
+
     def resegment(self, steps: int) -> None:
         """Cut into segments of so many steps from now on; the weights serve any."""
-        self.segment_len, self.slots = steps, replace(self.slots, steps=steps)
+        self.slots = replace(self.slots, steps=steps)
         self.transformer.lay_out(self.slots.visible())
 
     def initial_state(self, batch: int) -> SegmentState:

@@ -16,7 +16,7 @@ from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
 
 if TYPE_CHECKING:
-    from rate.models.window import WindowPolicy
+    from rate.models.policies.window import WindowPolicy
 
 
 @CONFIG_CLASSES.register("DtConfig")
@@ -40,7 +40,7 @@ class DtConfig(DecoderConfig):
         check_context(self.context, window)
 
     def build(self, spaces: Spaces) -> WindowPolicy:
-        from rate.models.window import WindowPolicy
+        from rate.models.policies.window import WindowPolicy
         from rate.nn.causal import CausalTransformer
 
         if self.oracle and spaces.oracle is None:

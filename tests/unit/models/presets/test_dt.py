@@ -9,8 +9,8 @@ import pytest
 
 from rate.errors import ConfigError
 from rate.models import MODELS
-from rate.models.dt import DtConfig
-from rate.models.lsdt import LsdtConfig
+from rate.models.presets.dt import DtConfig
+from rate.models.presets.lsdt import LsdtConfig
 from rate.types import Spaces
 
 SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (2,)), action=gym.spaces.Discrete(2))

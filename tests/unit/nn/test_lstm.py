@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from rate.nn.kinds import Cell
-from rate.nn.rnn import Rnn
+from rate.nn.lstm import Rnn
 
 B, L, HIDDEN = 2, 20, 8
 GATES: dict[Cell, int] = {"lstm": 4, "gru": 3}

@@ -15,7 +15,7 @@ from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
 
 if TYPE_CHECKING:
-    from rate.models.recurrent import RecurrentPolicy
+    from rate.models.policies.recurrent import RecurrentPolicy
 
 
 @CONFIG_CLASSES.register("RnnConfig")
@@ -43,8 +43,8 @@ class RnnConfig(StepConfig):
         check_choice(self, "head", HeadKind)
 
     def build(self, spaces: Spaces) -> RecurrentPolicy:
-        from rate.models.recurrent import RecurrentPolicy
-        from rate.nn.rnn import Rnn
+        from rate.models.policies.recurrent import RecurrentPolicy
+        from rate.nn.lstm import Rnn
         from rate.nn.tokens import Tokens
 
         tokens = Tokens(spaces, self.tokens())

@@ -36,7 +36,6 @@ class WindowPolicy(SequencePolicy[WindowState]):
     `backbone` makes the network for a number of tokens.
     """
 
-    segment_len = None
     context: int
 
     def __init__(

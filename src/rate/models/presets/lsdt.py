@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rate.errors import ConfigError
-from rate.models.config import MODELS, check_context, check_share, check_sizes
+from rate.models.config import MODELS, check_context, check_share, check_sizes, part_of
 from rate.models.step import StepConfig
 from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
 
 if TYPE_CHECKING:
-    from rate.models.window import WindowPolicy
+    from rate.models.policies.window import WindowPolicy
 
 
 @CONFIG_CLASSES.register("LsdtConfig")
@@ -35,7 +35,7 @@ class LsdtConfig(StepConfig):
     """Dropout on the weights of the convolution."""
 
     def __post_init__(self) -> None:
-        from rate.nn.lsdt import CHANNELS
+        from rate.nn.long_short import CHANNELS
 
         super().__post_init__()
         check_sizes(self, "context", "layers", "heads", "conv_width")
@@ -54,19 +54,11 @@ class LsdtConfig(StepConfig):
         check_context(self.context, window)
 
     def build(self, spaces: Spaces) -> WindowPolicy:
-        from rate.models.window import WindowPolicy
-        from rate.nn.lsdt import Lsdt, LsdtSizes
+        from rate.models.policies.window import WindowPolicy
+        from rate.nn.long_short import LongShort, LongShortConfig
 
-        sizes = LsdtSizes(
-            layers=self.layers,
-            width=self.width,
-            heads=self.heads,
-            conv_width=self.conv_width,
-            kernel=self.kernel,
-            dropout=self.dropout,
-            kernel_dropout=self.kernel_dropout,
-        )
-        return WindowPolicy(spaces, self.tokens(), self.context, partial(Lsdt, sizes))
+        backbone = partial(LongShort, part_of(self, LongShortConfig))
+        return WindowPolicy(spaces, self.tokens(), self.context, backbone)
 
 
 @MODELS.register("lsdt")

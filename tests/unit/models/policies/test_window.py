@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rate.models import MODELS
-from rate.models.window import WindowPolicy, WindowState
+from rate.models.policies.window import WindowPolicy, WindowState
 from rate.types import Inputs, Spaces
 
 SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (4,)), action=gym.spaces.Discrete(3))

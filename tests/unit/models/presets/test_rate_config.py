@@ -10,8 +10,8 @@ import pytest
 
 from rate.errors import ConfigError, UnknownNameError
 from rate.models import MODELS, RateConfig, suggest_config
-from rate.models.rate import divisor_below
-from rate.models.segment import SegmentPolicy
+from rate.models.policies.segment import SegmentPolicy
+from rate.models.presets.rate import divisor_below
 from rate.types import Spaces
 
 SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (2,)), action=gym.spaces.Discrete(2))

@@ -19,7 +19,6 @@ from rate.types import Inputs, Output, Segment, Spaces, Tree
 class RecurrentPolicy(SequencePolicy[Tree]):
     """Tokens into a backbone, the prediction out of the one that ends with the observation."""
 
-    segment_len = None
     context = None
 
     def __init__(

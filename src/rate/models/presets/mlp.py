@@ -12,7 +12,7 @@ from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
 
 if TYPE_CHECKING:
-    from rate.models.recurrent import RecurrentPolicy
+    from rate.models.policies.recurrent import RecurrentPolicy
 
 
 @CONFIG_CLASSES.register("MlpConfig")
@@ -34,7 +34,7 @@ class MlpConfig(StepConfig):
         check_choice(self, "head", HeadKind)
 
     def build(self, spaces: Spaces) -> RecurrentPolicy:
-        from rate.models.recurrent import RecurrentPolicy
+        from rate.models.policies.recurrent import RecurrentPolicy
         from rate.nn.backbone import Mlp
         from rate.nn.tokens import Tokens
 

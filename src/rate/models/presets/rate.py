@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rate.errors import ConfigError
-from rate.models.config import MODELS, check_choice, check_sizes
+from rate.models.config import MODELS, check_choice, check_sizes, part_of
 from rate.models.decoder import DecoderConfig
 from rate.nn.kinds import ValveStart
 from rate.nn.valves import VALVES, ValveConfig
@@ -18,7 +18,7 @@ from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
 
 if TYPE_CHECKING:
-    from rate.models.segment import SegmentPolicy
+    from rate.models.policies.segment import SegmentPolicy
 
 
 @CONFIG_CLASSES.register("RateConfig")
@@ -86,18 +86,10 @@ class RateConfig(DecoderConfig):
             )
 
     def build(self, spaces: Spaces) -> SegmentPolicy:
-        from rate.models.segment import SegmentPolicy, Slots
+        from rate.models.policies.segment import SegmentPolicy, Slots
 
-        valve = ValveConfig(
-            width=self.width,
-            heads=self.valve_heads,
-            activation=self.valve_activation,
-            feed_forward=self.valve_feed_forward,
-            rows=self.memory_tokens,
-            bias=self.valve_bias,
-            start=self.valve_start,
-        )
-        tokens, transformer = self.tokens(), self.transformer(gated=self.gated)
+        valve = part_of(self, ValveConfig, "valve_", width=self.width, rows=self.memory_tokens)
+        tokens, transformer = self.tokens(), self.transformer()
         slots = Slots(
             cache=self.cache_tokens, memory=self.memory_tokens, steps=self.segment_len, per_step=tokens.per_step
         )

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from rate.nn.lsdt import CHANNELS, Block, DynamicConvolution, Lsdt, LsdtSizes
+from rate.nn.long_short import CHANNELS, Block, DynamicConvolution, LongShort, LongShortConfig
 
-SIZES = LsdtSizes(layers=2, width=16, heads=2, conv_width=8, kernel=3, dropout=0.0, kernel_dropout=0.0)
+SIZES = LongShortConfig(layers=2, width=16, heads=2, conv_width=8, kernel=3, dropout=0.0, kernel_dropout=0.0)
 
 
 def convolution(kernel: int, dropout: float = 0.2) -> DynamicConvolution:
@@ -77,7 +77,7 @@ def test_the_branches_have_channels_of_their_own() -> None:
     """Attention alone reaches beyond the kernel, and only from its own channels."""
     torch.manual_seed(0)
     block = Block(SIZES).eval()
-    rows = Lsdt(SIZES, 12).rotary(0, 12)
+    rows = LongShort(SIZES, 12).rotary(0, 12)
     x = torch.randn(1, 12, 16)
     with torch.no_grad():
         before = block(x, rows, 12)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from rate.models import RateConfig, unroll
-from rate.models.segment import SegmentPolicy, Slots
+from rate.models.policies.segment import SegmentPolicy, Slots
 from rate.types import Segment, Spaces
 
 SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (4,)), action=gym.spaces.Discrete(3))
