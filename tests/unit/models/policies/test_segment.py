@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import gymnasium as gym
@@ -11,6 +12,8 @@ from torch import Tensor
 
 from rate.models import RateConfig, unroll
 from rate.models.policies.segment import SegmentPolicy, Slots
+from rate.nn.transformer import TransformerConfig
+from rate.nn.valves import ValveConfig
 from rate.types import Segment, Spaces
 
 SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (4,)), action=gym.spaces.Discrete(3))
@@ -214,3 +217,27 @@ def test_the_gates_of_gtrxl_start_near_the_identity() -> None:
         y = policy.transformer.layers[0].mix(x, query, key_value, torch.zeros(24, 6))
     assert (y - x).norm() / x.norm() < 0.5
     assert (torch.nn.functional.cosine_similarity(x, y, dim=-1) > 0.9).all()
+
+
+def test_the_length_of_segments_has_one_home() -> None:
+    """Inside of the block all that depends on it follows, and outside it is as it was, whatever happened inside."""
+    policy = RateConfig(segment_len=K).build(SPACES)
+    with pytest.raises(RuntimeError), policy.segments_of(K + 2):
+        assert policy.segment_len == policy.slots.steps == K + 2
+        raise RuntimeError
+    assert policy.segment_len == policy.slots.steps == K
+    with policy.segments_of(None):
+        assert policy.segment_len == K
+
+
+def test_sizes_are_taken_by_name() -> None:
+    """What a network is made of is what the model's configuration says, under the same names or behind a prefix."""
+    config = RateConfig(width=16, heads=2, head_width=8, gated=True, valve_heads=4, valve_start="aligned")
+    policy = config.build(SPACES)
+    assert policy.transformer.config.gated and policy.transformer.config.head_width == 8
+    assert policy.valve.heads == 4
+    alike = {item.name for item in fields(TransformerConfig)} <= {item.name for item in fields(RateConfig)}
+    assert alike, "a size of the decoder cannot be configured"
+    renamed = {"width": "width", "rows": "memory_tokens"}
+    behind = {renamed.get(item.name, f"valve_{item.name}") for item in fields(ValveConfig)}
+    assert behind <= {item.name for item in fields(RateConfig)}, "a size of the valve cannot be configured"
