@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from rate.recipes.own import own
 
 import rate
 from integration.tiny import config, metrics, same_tensors, tensors
@@ -22,6 +23,7 @@ from rate.experiment.data import cut_windows, never_seen
 from rate.experiment.judging import Budget, OverBudgetError
 from rate.experiment.own import own
 from rate.recipes import recipe
+from rate.training.checkpoint import load_checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +145,18 @@ def test_a_run_begins_with_the_weights_of_another(begun: Path, tmp_path: Path) -
         assert torch.allclose(value, first.policy.state_dict()[name], atol=1e-9)
     assert run.config.train.start_from == str(begun)
     assert json.loads((run.path / "meta.json").read_text())["start_from"] == {"path": str(begun), "step": 6}
+
+
+def test_target_networks_begin_there_too(tmp_path: Path) -> None:
+    def changed(steps: int, **more: Any) -> rate.RunConfig:
+        given = {"train.steps": steps, "train.window": 9, "data.episodes": 40, "data.options": ("length=9",), **more}
+        return recipe("tmaze/cql-mlp", given)
+
+    first = train_run(changed(6, **{"train.learning_rate": 0.1}), tmp_path / "first")
+    again = train_run(changed(1, seed=5, **{"train.learning_rate": 1e-30}), tmp_path / "second", start_from=first.path)
+    kept = load_checkpoint(again.path / "checkpoints" / "step_1", training=True).training
+    for name, value in first.policy.state_dict().items():
+        assert torch.allclose(kept[f"objective.target.network.{name}"], value, atol=1e-6), name
 
 
 def test_resuming_remembers_where_it_began(begun: Path, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from rate.score import Score
 from rate.system.device import environment_record, pick_device
 from rate.system.files import as_path
 from rate.training import trainer as training
-from rate.training.checkpoint import load_checkpoint, resolve_checkpoint
+from rate.training.checkpoint import Checkpoint, load_checkpoint, resolve_checkpoint
 from rate.training.config import TrainConfig
 from rate.training.progress import Progress
 from rate.training.run_dir import RunDir, locked
@@ -77,10 +77,9 @@ def train_run(
     if on_note is not None and config.data.path and config.env.name and shares_seeds(store, config.eval):
         on_note("the data holds seeds that evaluation uses; set --eval.seed to another value")
     seed_everything(config.seed)
-    policy, objective = _learner(config, store.spaces, partial(fit, config, store))
     fresh = not (RunDir(out).checkpoints / "last").exists()
     start = read_start(config.train.start_from if fresh else "")
-    take_weights(policy, start, config)
+    policy, objective = _learner(config, store.spaces, partial(_prepare, config, store, start))
     if policy.spaces.oracle is not None:
         check_oracle(store, config.data.oracle, policy.spaces.oracle)
     if exists:
@@ -194,6 +193,12 @@ def with_oracle(config: RunConfig, spaces: Spaces) -> Spaces:
 def fit(config: RunConfig, store: TrajectoryStore, policy: SequencePolicy[Any]) -> None:
     """Give a policy the units of the episodes that it will be trained on."""
     fit_units(policy, store, chosen_episodes(config.data, store)[0], always=config.model.encoder.normalise == "on")
+
+
+def _prepare(config: RunConfig, store: TrajectoryStore, start: Checkpoint | None, policy: SequencePolicy[Any]) -> None:
+    """Units of the data, then the weights of another run with its units, where one is named."""
+    fit(config, store, policy)
+    take_weights(policy, start, config)
 
 
 def _learner(
