@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from rate.recipes.own import own
 
 import rate
 from integration.tiny import config, metrics, same_tensors, tensors
