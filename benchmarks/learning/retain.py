@@ -16,7 +16,7 @@ from torch import nn
 
 import rate
 from rate.config import RunConfig, edit
-from rate.envs.tmaze import TMazeBatch
+from rate.envs.tmaze_env import TMazeBatch
 from rate.experiment.data import cut_windows, prepare_data
 from rate.models import unroll
 from rate.models.policies.segment import SegmentPolicy

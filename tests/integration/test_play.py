@@ -11,7 +11,7 @@ from PIL import Image
 
 from rate.cli.main import main
 from rate.envs.spec import CollectRequest
-from rate.envs.tmaze import oracle
+from rate.envs.tmaze_expert import oracle
 
 Refused = Callable[..., str]
 

@@ -139,11 +139,14 @@ def evaluate(
         )
     if loaded.alone:
         note(f"{run} is a checkpoint on its own; nothing is recorded")
+    _show_cases(results, len(loaded.cases(set, chosen)) - len(results), json)
+
+
+def _show_cases(results: list[CaseResult], skipped: int, json: bool) -> None:
     for result in results:
         if result.cut:
             cut = f"{result.cut} of {len(result.records)} episodes of {result.case.name}"
             note(f"{cut} were cut after {result.case.max_steps} steps; give a larger --max-steps to play them out")
-    skipped = len(loaded.cases(set, chosen)) - len(results)
     if skipped:
         note(f"{skipped} case(s) skipped: recorded already")
     if json:

@@ -27,7 +27,7 @@ from rate.envs.hashing import (
     seed_array,
 )
 from rate.envs.spec import ENVS, BatchStep, CollectRequest, EnvSpec, EvalCase, Player
-from rate.envs.tmaze import CLUE, DOWN, FLAG, NOISE, RIGHT, UP, Y, corridor_of
+from rate.envs.tmaze_env import CLUE, DOWN, FLAG, NOISE, RIGHT, UP, Y, corridor_of
 from rate.errors import ConfigError
 from rate.registry import check_names
 from rate.score import Score

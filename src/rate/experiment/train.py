@@ -94,15 +94,21 @@ def train_run(
         run.describe(*started)
         trainer = _trainer(config, run, (policy, objective), windows, device)
         trainer.on_step = on_step
-        trainer.resume()
-        budget = Budget(since=trainer.progress.seconds) if config.train.evaluate_every is None else None
-        if config.env.name and config.train.evaluate_every != 0:
-            trainer.evaluate = periodic(config, budget)
-        trainer.fit()
+        budget = _fit(trainer, config)
     if on_note is not None:
         for line in too_dear(budget):
             on_note(line)
     return _loaded(out, config)
+
+
+def _fit(trainer: training.Trainer, config: RunConfig) -> Budget | None:
+    """Train to the end, judged on the way; returns what that was allowed to cost."""
+    trainer.resume()
+    budget = Budget(since=trainer.progress.seconds) if config.train.evaluate_every is None else None
+    if config.env.name and config.train.evaluate_every != 0:
+        trainer.evaluate = periodic(config, budget)
+    trainer.fit()
+    return budget
 
 
 def _loaded(out: Path, config: RunConfig) -> Run:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from rate.envs import ENVS
 from rate.envs.hashing import noise
 from rate.envs.spec import CollectRequest, spaces_of
-from rate.envs.tmaze import DOWN, LEFT, RIGHT, UP, TMazeBatch, TMazeEnv, oracle
+from rate.envs.tmaze_env import DOWN, LEFT, RIGHT, UP, TMazeBatch, TMazeEnv
+from rate.envs.tmaze_expert import oracle
 from rate.errors import ConfigError
 from rate.seeding import Purpose, episode_seeds
 from rate.types import Trajectory

@@ -13,7 +13,7 @@ import torch
 from rate.envs import ENVS
 from rate.envs.batch import SerialBatch
 from rate.envs.spec import EnvSpec, EvalCase
-from rate.envs.tmaze import clue_of
+from rate.envs.tmaze_env import clue_of
 from rate.errors import ConfigError, RateError
 from rate.evaluation.evaluator import EvalConfig, Evaluator, cases_of
 from rate.evaluation.rollout import Episodes, rollout

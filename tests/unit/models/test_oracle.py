@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from rate.envs.tmaze import TMazeEnv
+from rate.envs.tmaze_env import TMazeEnv
 from rate.errors import ConfigError
 from rate.models import MODELS
 from rate.models.actor import Actor
