@@ -42,12 +42,12 @@ def did_you_mean(name: str, known: Iterable[str], listing: str = "") -> str:
         return f"did you mean {meant}?{f' {listing} shows all' if listing and close[1:] else ''}"
     if not names:
         return "there is none"
-    for known in (", ".join(names), ", ".join(families(names))):
-        if len(known) <= SHORT:
+    for listed in (", ".join(names), ", ".join(families(names))):
+        if len(listed) <= SHORT:
             break
     else:
-        known = f"{', '.join(names[:NEAR])} and {len(names) - NEAR} more"
-    return f"known: {known}{f'; {listing} shows all' if listing and known != ', '.join(names) else ''}"
+        listed = f"{', '.join(names[:NEAR])} and {len(names) - NEAR} more"
+    return f"known: {listed}{f'; {listing} shows all' if listing and listed != ', '.join(names) else ''}"
 
 
 def check_names(given: Iterable[str], known: Iterable[str], kind: str) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rate.envs.spec import CollectRequest
-from rate.envs.tmaze_env import CLUE, FLAG, RIGHT
 from rate.envs.tmaze_endless import Chain, TMazeEndlessBatch, TMazeEndlessEnv, case, expert, player, success
+from rate.envs.tmaze_env import CLUE, FLAG, RIGHT
 from rate.errors import ConfigError
 from rate.types import Trajectory
 
