@@ -16,8 +16,8 @@ import torch
 
 from rate.bench.measuring import Figures, bytes_of, clock, cloning_step, fastest, peak_mib, window_of
 from rate.models import MODELS, ModelConfig, SequencePolicy
+from rate.models.policies.context import ContextPolicy
 from rate.models.policies.segment import SegmentPolicy
-from rate.models.policies.window import WindowPolicy
 from rate.types import Inputs, Spaces, tree_map
 
 SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (4,)), action=gym.spaces.Discrete(4))
@@ -43,7 +43,7 @@ def inputs(batch: int, first: bool = False) -> Inputs:
 def warm_state(policy: SequencePolicy[Any], batch: int) -> Any:
     """The state after the first segment; of a window model, with its window full."""
     state = policy.initial_state(batch)
-    if isinstance(policy, WindowPolicy):
+    if isinstance(policy, ContextPolicy):
         return replace(state, filled=state.tokens.shape[1])
     for index in range(SEGMENT):
         _, state = policy.step(inputs(batch, first=index == 0), state)
@@ -101,7 +101,7 @@ def acting(config: ModelConfig, repeats: int) -> Figures:
 
 def _steps(policy: SequencePolicy[Any], batch: int, repeats: int) -> int:
     """Whole segments, so that every place of a segment counts once; a window costs the same at every step."""
-    if isinstance(policy, WindowPolicy):
+    if isinstance(policy, ContextPolicy):
         return 2 if batch > 1 else 10
     return SEGMENT if batch > 1 else SEGMENT * repeats
 

@@ -83,7 +83,7 @@ MODELS: Registry[Callable[..., ModelConfig]] = Registry("model", "rate list mode
 
 
 def check_context(context: int, window: int) -> None:
-    """Refuse windows of another length than a sliding model acts with."""
+    """Refuse windows of another length than the context that a model acts with."""
     if window != context:
         raise ConfigError(
             f"train.window = {window} differs from model.context = {context}; "

@@ -15,7 +15,7 @@ from rate.envs.tmaze_env import TMazeEnv
 from rate.errors import ConfigError
 from rate.models import MODELS
 from rate.models.actor import Actor
-from rate.models.policies.window import WindowPolicy
+from rate.models.policies.context import ContextPolicy
 from rate.types import Segment, Spaces, tree_map
 
 CONTEXT, BATCH = 3, 2
@@ -24,10 +24,10 @@ TOLD = replace(PLAIN, oracle=gym.spaces.Box(-1, 1, ()))
 SIZES = {"layers": 2, "width": 16, "heads": 2, "head_width": 8}
 
 
-def build(name: str = "oracle-dt", spaces: Spaces = TOLD) -> WindowPolicy:
+def build(name: str = "oracle-dt", spaces: Spaces = TOLD) -> ContextPolicy:
     torch.manual_seed(0)
     policy = MODELS.get(name)(CONTEXT, **SIZES).build(spaces).eval()
-    assert isinstance(policy, WindowPolicy)
+    assert isinstance(policy, ContextPolicy)
     return policy
 
 
@@ -45,7 +45,7 @@ def episode(steps: int, fact: float | None) -> Segment:
     )
 
 
-def acted(policy: WindowPolicy, window: Segment) -> Tensor:
+def acted(policy: ContextPolicy, window: Segment) -> Tensor:
     state, predictions = policy.initial_state(BATCH), []
     for t in range(len(window)):
         output, state = policy.step(window.at(t), state)

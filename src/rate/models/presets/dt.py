@@ -16,7 +16,7 @@ from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
 
 if TYPE_CHECKING:
-    from rate.models.policies.window import WindowPolicy
+    from rate.models.policies.context import ContextPolicy
 
 
 @CONFIG_CLASSES.register("DtConfig")
@@ -39,14 +39,14 @@ class DtConfig(DecoderConfig):
     def check_window(self, window: int) -> None:
         check_context(self.context, window)
 
-    def build(self, spaces: Spaces) -> WindowPolicy:
-        from rate.models.policies.window import WindowPolicy
+    def build(self, spaces: Spaces) -> ContextPolicy:
+        from rate.models.policies.context import ContextPolicy
         from rate.nn.causal import CausalTransformer
 
         if self.oracle and spaces.oracle is None:
             needs = "is told a privileged fact of each episode"
             raise ConfigError(f"{self.name} {needs}; set data.oracle to one that the environment declares")
-        return WindowPolicy(
+        return ContextPolicy(
             spaces,
             self.tokens(),
             self.context,

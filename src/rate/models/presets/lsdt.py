@@ -13,7 +13,7 @@ from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
 
 if TYPE_CHECKING:
-    from rate.models.policies.window import WindowPolicy
+    from rate.models.policies.context import ContextPolicy
 
 
 @CONFIG_CLASSES.register("LsdtConfig")
@@ -53,12 +53,12 @@ class LsdtConfig(StepConfig):
     def check_window(self, window: int) -> None:
         check_context(self.context, window)
 
-    def build(self, spaces: Spaces) -> WindowPolicy:
-        from rate.models.policies.window import WindowPolicy
+    def build(self, spaces: Spaces) -> ContextPolicy:
+        from rate.models.policies.context import ContextPolicy
         from rate.nn.long_short import LongShort, LongShortConfig
 
         backbone = partial(LongShort, part_of(self, LongShortConfig))
-        return WindowPolicy(spaces, self.tokens(), self.context, backbone)
+        return ContextPolicy(spaces, self.tokens(), self.context, backbone)
 
 
 @MODELS.register("lsdt")

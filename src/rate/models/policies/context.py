@@ -1,6 +1,6 @@
-"""Sliding windows: the model sees the last K steps and nothing else (Decision Transformer).
+"""Sliding context: the model sees the last K steps and nothing else (Decision Transformer).
 
-Acting recomputes the window at each step: stored keys and values would carry, through depth, what has left it.
+Acting recomputes the context at each step: stored keys and values would carry, through depth, what has left it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rate.types import Inputs, Output, Segment, Spaces, Tree, tree_map
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowState:
+class ContextState:
     """The tokens of the last steps."""
 
     tokens: Tensor
@@ -30,7 +30,7 @@ class WindowState:
     """How many of the tokens are there yet."""
 
 
-class WindowPolicy(SequencePolicy[WindowState]):
+class ContextPolicy(SequencePolicy[ContextState]):
     """A causal network over the last `context` steps; with `oracle`, a privileged fact stands in front of them.
 
     `backbone` makes the network for a number of tokens.
@@ -56,12 +56,12 @@ class WindowPolicy(SequencePolicy[WindowState]):
         self.oracle = None if oracle is None else build_encoder(oracle, tokens.width, plain)
         self.takes_oracle = oracle is not None
 
-    def initial_state(self, batch: int) -> WindowState:
+    def initial_state(self, batch: int) -> ContextState:
         config = self.tokens.config
         length = config.per_step * self.context - config.unknown
-        return WindowState(tokens=self.readout.weight.new_zeros(batch, length, config.width), filled=0)
+        return ContextState(tokens=self.readout.weight.new_zeros(batch, length, config.width), filled=0)
 
-    def forward(self, segment: Segment, state: WindowState) -> tuple[Output, WindowState]:
+    def forward(self, segment: Segment, state: ContextState) -> tuple[Output, ContextState]:
         tokens, first = self.tokens(segment), self.tokens.config.observed
         stop = tokens.shape[1]
         if self.oracle is not None:
@@ -71,7 +71,7 @@ class WindowPolicy(SequencePolicy[WindowState]):
         return Output(prediction=self.readout(observed)), state
 
     @torch.no_grad()
-    def step(self, x: Inputs, state: WindowState) -> tuple[Output, WindowState]:
+    def step(self, x: Inputs, state: ContextState) -> tuple[Output, ContextState]:
         new = [*self.tokens.previous(x), *self.tokens.prompt(x)]
         tokens = torch.cat([state.tokens, torch.stack(new, 1)], 1)[:, len(new) :]
         filled = min(state.filled + len(new), tokens.shape[1])
@@ -79,7 +79,7 @@ class WindowPolicy(SequencePolicy[WindowState]):
         if self.oracle is not None:  # the copy behind is left out: it comes after the token that chooses the action
             seen = torch.cat([self._oracle_token(x.oracle), seen], 1)
         prediction = self.readout(self.backbone.last(seen))
-        return Output(prediction=prediction), WindowState(tokens=tokens, filled=filled)
+        return Output(prediction=prediction), ContextState(tokens=tokens, filled=filled)
 
     def _oracle_token(self, oracle: Tree) -> Tensor:
         """The privileged fact of each episode as one token, (B, 1, D)."""

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rate.models import MODELS
-from rate.models.policies.window import WindowPolicy, WindowState
+from rate.models.policies.context import ContextPolicy, ContextState
 from rate.types import Inputs, Spaces
 
 SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (4,)), action=gym.spaces.Discrete(3))
@@ -21,14 +21,14 @@ SIZES: dict[str, dict[str, Any]] = {
 each_model = pytest.mark.parametrize("name", SIZES)
 
 
-def build(name: str, context: int, **fields: Any) -> WindowPolicy:
+def build(name: str, context: int, **fields: Any) -> ContextPolicy:
     torch.manual_seed(0)
     policy = MODELS.get(name)(context, **{**SIZES[name], **fields}).build(SPACES).eval()
-    assert isinstance(policy, WindowPolicy)
+    assert isinstance(policy, ContextPolicy)
     return policy
 
 
-def step(policy: WindowPolicy, t: int, state: WindowState) -> tuple[torch.Tensor, WindowState]:
+def step(policy: ContextPolicy, t: int, state: ContextState) -> tuple[torch.Tensor, ContextState]:
     """Any observation at step t of two episodes."""
     action = torch.zeros(2, dtype=torch.long) if t else None
     x = Inputs(observation=torch.randn(2, 4), previous_action=action, return_to_go=torch.randn(2), timestep=t)
