@@ -5,13 +5,16 @@ Environments, models, valves, objectives and recipes each have one.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
+import importlib.util
 import pkgutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.abc import InspectLoader
 from typing import Any, Generic, TypeVar, cast
 
 from rate.errors import UnknownNameError
@@ -89,6 +92,10 @@ class Later:
         module, _, name = self.where.partition(":")
         return getattr(importlib.import_module(module), name)
 
+    def is_of(self, value: object) -> bool:
+        """Whether this is the value, which its module has registered by now."""
+        return self.where == f"{getattr(value, '__module__', '')}:{getattr(value, '__qualname__', '')}"
+
 
 class Registry(Generic[T]):
     """Names to values, filled at import time by the files that own the values.
@@ -108,8 +115,21 @@ class Registry(Generic[T]):
         """As `add`, of what `module:attribute` names: nothing is imported before it is asked for."""
         self._set(name, Later(where=where, summary=summary))
 
+    def announce(self, variable: str, *modules: str) -> None:
+        """Know the classes that modules register with `@variable.register(name)`, by their text.
+
+        A module is imported when one of them is asked for: to list and to check names takes no torch.
+        """
+        for module in modules:
+            for node in ast.parse(_source(module)).body:
+                if isinstance(node, ast.ClassDef):
+                    summary = (ast.get_docstring(node) or "").partition("\n")[0]
+                    for name in _registered(node, variable):
+                        self.later(name, f"{module}:{node.name}", summary)
+
     def _set(self, name: str, value: T | Later) -> None:
-        if name in self._values:
+        known = self._values.get(name)
+        if known is not None and not (isinstance(known, Later) and known.is_of(value)):
             raise ValueError(f"{self.kind} {name!r} is registered twice")
         self._values[name] = value
         SOURCES.setdefault(_caller())
@@ -140,6 +160,19 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
+
+
+def _source(module: str) -> str:
+    found = importlib.util.find_spec(module)
+    assert found is not None and isinstance(found.loader, InspectLoader), f"there is no module {module}"
+    return found.loader.get_source(module) or ""
+
+
+def _registered(node: ast.ClassDef, variable: str) -> Iterator[str]:
+    """The names under which a class is registered."""
+    for mark in node.decorator_list:
+        if isinstance(mark, ast.Call) and ast.unparse(mark.func) == f"{variable}.register":
+            yield str(ast.literal_eval(mark.args[0]))
 
 
 def import_files(package: str, path: Iterable[str]) -> None:

@@ -28,10 +28,10 @@ from rate.cli import commands, data, listing, play, probe, suite
 from rate.cli.main import build, main
 from rate.cli.train import read_arguments
 from rate.envs import ENVS
-from rate.models import CONFIG_CLASSES, MODELS
+from rate.models import CONFIG_CLASSES, MODELS, ModelConfig
 from rate.nn.encoding import ENCODERS
 from rate.nn.memory import VALVES
-from rate.objectives import OBJECTIVES
+from rate.objectives import OBJECTIVES, ObjectiveConfig
 from rate.recipes import RECIPES, SUITES
 
 ROOT = Path(__file__).parents[2]
@@ -240,22 +240,27 @@ def rows_of(page: Path, heading: str) -> dict[str, str]:
     return {name: value.strip("`") for name, value in rows}
 
 
-@pytest.mark.parametrize(
-    ("page", "kind"),
-    [
-        ("rate", "RateConfig"),
-        ("dt", "DtConfig"),
-        ("lsdt", "LsdtConfig"),
-        ("cql", "CqlConfig"),
-        ("bc-mlp", "MlpConfig"),
-        ("bc-lstm", "RnnConfig"),
-        ("dmamba", "MambaConfig"),
-    ],
-)
-def test_every_field_of_a_model_is_described(page: str, kind: str) -> None:
+def with_page() -> list[str]:
+    """Configurations of models and objectives that have fields; what has only a name needs no page."""
+    kinds = {name: CONFIG_CLASSES.get(name) for name in CONFIG_CLASSES}
+    shown = {name: kind for name, kind in kinds.items() if issubclass(kind, (ModelConfig, ObjectiveConfig))}
+    return [name for name, kind in shown.items() if [item.name for item in fields(kind)] != ["name"]]
+
+
+@pytest.mark.parametrize("kind", with_page())
+def test_every_field_of_a_model_is_described(kind: str) -> None:
     described = fields(CONFIG_CLASSES.get(kind))
     defaults = {item.name: str(item.default) for item in described if item.default is not MISSING}
-    assert rows_of(ROOT / f"docs/models/{page}.md", "Fields") == defaults
+    assert rows_of(ROOT / f"docs/models/{defaults['name']}.md", "Fields") == defaults
+
+
+def test_every_model_and_environment_is_described() -> None:
+    """Each has a page of its name, or is named in one; a family of environments has one page."""
+    models = {path: path.read_text() for path in (ROOT / "docs" / "models").glob("*.md")}
+    for name in MODELS:
+        assert any(path.stem == name or f"`{name}`" in text for path, text in models.items()), name
+    pages = {path.stem for path in (ROOT / "docs" / "environments").glob("*.md")}
+    assert {name.partition("/")[0] for name in ENVS} <= pages
 
 
 def test_every_option_of_the_tmaze_expert_is_described() -> None:

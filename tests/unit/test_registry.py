@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,3 +82,26 @@ def test_what_is_imported_later() -> None:
 def test_modules_that_register_are_known(pets: Registry[int]) -> None:
     pets.add("newt", 1)
     assert __name__ in SOURCES
+
+
+def test_what_a_module_registers_is_known_before_it_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "announced.py").write_text(
+        "from unit.test_registry import THINGS, Registry\n"
+        'OTHERS = Registry("other")\n'
+        '@THINGS.register("one")\n@OTHERS.register("two")\nclass One:\n    """The first.\n\n    And more.\n    """\n'
+        "class Plain:\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(THINGS, "_values", {})
+    THINGS.announce("THINGS", "announced")
+    assert THINGS.names() == ["one"] and THINGS.summary("one") == "The first."
+    assert "announced" not in sys.modules
+    one = THINGS.get("one")
+    assert one is sys.modules.pop("announced").One and THINGS.summary("one") == "The first."
+    with pytest.raises(ValueError, match="registered twice"):
+        THINGS.add("one", type("One", (), {}))
+
+
+THINGS: Registry[Any] = Registry("thing")

@@ -21,21 +21,8 @@ PROMPTS: Registry[type[Prompt]] = Registry("prompt", "rate list prompts")
 INTERVENTIONS: Registry[Callable[[float], Intervention]] = Registry("intervention", "rate list interventions")
 """Name to a function of the strength, such as a class."""
 
-for _name, _owner, _summary in (
-    ("countdown", "Countdown", "The target less the rewards so far, as in the data."),
-    ("constant", "Constant", "The target at every step."),
-    ("per-segment", "PerSegment", "A countdown that begins anew with the target in every segment."),
-    ("none", "NoReturn", "Nothing is asked for: of a policy whose steps have no token for the return."),
-):
-    PROMPTS.later(_name, f"rate.models.prompts:{_owner}", _summary)
-
-for _name, _owner, _summary in (
-    ("memory-noise", "MemoryNoise", "memory = (1 - a) memory + a noise, after every segment."),
-    ("cache-noise", "CacheNoise", "The same for the cached hidden states of every layer."),
-    ("memory-swap", "MemorySwap", "memory = (1 - a) memory + a (memory of another episode), after the first segment."),
-    ("cache-swap", "CacheSwap", "The same for the cached hidden states of every layer."),
-):
-    INTERVENTIONS.later(_name, f"rate.models.interventions:{_owner}", _summary)
+PROMPTS.announce("PROMPTS", "rate.models.prompts")
+INTERVENTIONS.announce("INTERVENTIONS", "rate.models.interventions")
 
 
 def read_intervention(text: str) -> tuple[str, Intervention]:

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
 from rate.errors import ConfigError
-from rate.models.acting import read_intervention
+from rate.models.acting import INTERVENTIONS, read_intervention
 from rate.models.actor import Actor
 from rate.models.policies.segment import Carried, SegmentPolicy
 from rate.models.policy import SequencePolicy
@@ -156,24 +156,28 @@ class Swap(Mixed):
         return known[others[:1]]
 
 
+@INTERVENTIONS.register("memory-noise")
 class MemoryNoise(Noise):
-    """memory = (1 - a) memory + a noise."""
+    """memory = (1 - a) memory + a noise, after every segment."""
 
     part = "memory"
 
 
+@INTERVENTIONS.register("cache-noise")
 class CacheNoise(Noise):
     """The same for the cached hidden states of every layer."""
 
     part = "cache"
 
 
+@INTERVENTIONS.register("memory-swap")
 class MemorySwap(Swap):
-    """memory = (1 - a) memory + a (memory of another episode)."""
+    """memory = (1 - a) memory + a (memory of another episode), after the first segment."""
 
     part = "memory"
 
 
+@INTERVENTIONS.register("cache-swap")
 class CacheSwap(Swap):
     """The same for the cached hidden states of every layer."""
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from rate.errors import ConfigError
+from rate.models.acting import PROMPTS
 from rate.models.policy import SequencePolicy
 from rate.nn.tokens import Tokens
 
@@ -33,6 +34,7 @@ class Prompt(ABC):
         """(B,) -> (B,); both are divided by the scale of returns."""
 
 
+@PROMPTS.register("countdown")
 class Countdown(Prompt):
     """The target less the rewards so far, as in the data."""
 
@@ -40,6 +42,7 @@ class Countdown(Prompt):
         return left
 
 
+@PROMPTS.register("constant")
 class Constant(Prompt):
     """The target at every step."""
 
@@ -47,6 +50,7 @@ class Constant(Prompt):
         return torch.full_like(left, target)
 
 
+@PROMPTS.register("per-segment")
 class PerSegment(Prompt):
     """A countdown that begins anew with the target in every segment: the paper's evaluation on MuJoCo."""
 
@@ -60,6 +64,7 @@ class PerSegment(Prompt):
         return left if timestep % (self.policy.segment_len or 1) else torch.full_like(left, target)
 
 
+@PROMPTS.register("none")
 class NoReturn(Prompt):
     """Nothing is asked for: of a policy whose steps have no token for the return."""
 

@@ -27,8 +27,9 @@ MOST_INPUTS = 4096
 """A flat layer over more numbers is built where it is asked for, not by default."""
 
 
+@ENCODERS.register("vector")
 class VectorEncoder(Encoder):
-    """Box or MultiBinary of any shape, flattened, through one linear map (the paper's encoder for vectors)."""
+    """Numbers of any shape, flattened, through one linear map: the paper's encoder for vectors."""
 
     unit: Unit
 
@@ -51,6 +52,7 @@ class VectorEncoder(Encoder):
         return encoded
 
 
+@ENCODERS.register("category")
 class CategoryEncoder(Encoder):
     """Discrete and MultiDiscrete: the sum of one learned row per component."""
 

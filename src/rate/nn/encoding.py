@@ -68,11 +68,4 @@ EARLIER = EncoderConfig(name="classic", scale="sum", normalise="off")
 ENCODERS: Registry[type[Encoder]] = Registry("encoder", "rate list encoders")
 """Name to class."""
 
-for _name, _owner, _summary in (
-    ("vector", "encoders:VectorEncoder", "Numbers of any shape, flattened, through one linear map."),
-    ("category", "encoders:CategoryEncoder", "Discrete and MultiDiscrete: the sum of one learned row per component."),
-    ("image", "image_encoders:NatureEncoder", "Three convolutions (8/4, 4/2, 3/1), as in the paper's encoder table."),
-    ("image-small", "image_encoders:SmallImageEncoder", "Kernels of 3, for images and grids of few pixels."),
-    ("image-deep", "image_encoders:DeepImageEncoder", "The residual network of IMPALA (Espeholt et al., 2018)."),
-):
-    ENCODERS.later(_name, f"rate.nn.{_owner}", _summary)
+ENCODERS.announce("ENCODERS", "rate.nn.encoders", "rate.nn.image_encoders")

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from rate.errors import ConfigError
 from rate.images import image_layout
 from rate.nn.encoder import Encoder
-from rate.nn.encoding import EncoderConfig
+from rate.nn.encoding import ENCODERS, EncoderConfig
 from rate.nn.unit import Unit
 
 
@@ -66,6 +66,7 @@ class ImageEncoder(Encoder):
         return torch.tanh(self.linear(self.convolutions(pixels))).view(*lead, -1)
 
 
+@ENCODERS.register("image")
 class NatureEncoder(ImageEncoder):
     """Three convolutions (8/4, 4/2, 3/1), as in the paper's encoder table."""
 
@@ -80,8 +81,9 @@ class NatureEncoder(ImageEncoder):
         return [module for convolution in convolutions for module in (convolution, nn.ReLU())]
 
 
+@ENCODERS.register("image-small")
 class SmallImageEncoder(ImageEncoder):
-    """For images and grids of few pixels: kernels of 3, of which all but the first halve the sides."""
+    """Kernels of 3, for images and grids of few pixels; all but the first halve the sides."""
 
     def _network(self, channels: int, config: EncoderConfig) -> list[nn.Module]:
         sizes = (channels, *(config.channels or self.stages))
@@ -91,6 +93,7 @@ class SmallImageEncoder(ImageEncoder):
         return modules
 
 
+@ENCODERS.register("image-deep")
 class DeepImageEncoder(ImageEncoder):
     """The residual network of IMPALA (Espeholt et al., 2018): each stage halves the sides and has two blocks."""
 

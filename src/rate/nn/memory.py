@@ -49,8 +49,9 @@ class Valve(nn.Module, ABC):
         return None
 
 
+@VALVES.register("none")
 class NoValve(Valve):
-    """M_{n+1} = what the segment wrote: the recurrence of the Recurrent Memory Transformer."""
+    """What the segment wrote: the recurrence of the Recurrent Memory Transformer."""
 
     def forward(self, incoming: Tensor, written: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         return written, cell
@@ -118,22 +119,33 @@ class CrossAttentionValve(Valve):
         return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)  # (B, heads, M, D / heads)
 
 
+@VALVES.register("ca1")
 class WrittenAsksValve(CrossAttentionValve):
-    """MRV-CA-1: M_{n+1} = MultiHead(query = act(written), key = value = M_n)."""
+    """MRV-CA-1: the written memory asks, the old one answers.
+
+    M_{n+1} = MultiHead(query = act(written), key = value = M_n)
+    """
 
     def roles(self, incoming: Tensor, written: Tensor) -> tuple[Tensor, Tensor]:
         return written, incoming
 
 
+@VALVES.register("ca2")
 class IncomingAsksValve(CrossAttentionValve):
-    """MRV-CA-2, the paper's choice: M_{n+1} = MultiHead(query = M_n, key = value = act(written))."""
+    """MRV-CA-2, the paper's choice: the old memory asks, the written one answers.
+
+    M_{n+1} = MultiHead(query = M_n, key = value = act(written))
+    """
 
     def roles(self, incoming: Tensor, written: Tensor) -> tuple[Tensor, Tensor]:
         return incoming, written
 
 
+@VALVES.register("gate")
 class GateValve(Valve):
-    """MRV-G, with W the written memory and * by element:
+    """MRV-G: a gate between the old memory and the written one.
+
+    With W the written memory and * by element:
 
     r = sigmoid(M_n W_r + W U_r)
     z = sigmoid(M_n W_z + W U_z - bias)
@@ -152,8 +164,12 @@ class GateValve(Valve):
         return self.gate(incoming, written), cell
 
 
+@VALVES.register("gru")
 class GruValve(Valve):
-    """MRV-GRU: M_{n+1} = GRU(input = written, hidden = M_n), each row by itself."""
+    """MRV-GRU: the written memory is the input of a GRU, the old one its state.
+
+    M_{n+1} = GRU(input = written, hidden = M_n), each row by itself
+    """
 
     def __init__(self, config: ValveConfig) -> None:
         super().__init__(config)
@@ -165,8 +181,12 @@ class GruValve(Valve):
         return kept.view(incoming.shape), cell
 
 
+@VALVES.register("lstm")
 class LstmValve(Valve):
-    """MRV-LSTM: M_{n+1}, c_{n+1} = LSTM(input = written, hidden = M_n, cell = c_n), each row by itself, c_0 = 0."""
+    """MRV-LSTM: as MRV-GRU, with an LSTM and its cell.
+
+    M_{n+1}, c_{n+1} = LSTM(input = written, hidden = M_n, cell = c_n), each row by itself, c_0 = 0
+    """
 
     def __init__(self, config: ValveConfig) -> None:
         super().__init__(config)

@@ -36,12 +36,4 @@ class ValveConfig:
 VALVES: Registry[type[Valve]] = Registry("valve", "rate list valves")
 """Name to class."""
 
-for _name, _owner, _summary in (
-    ("none", "NoValve", "What the segment wrote: the recurrence of the Recurrent Memory Transformer."),
-    ("ca1", "WrittenAsksValve", "MRV-CA-1: the written memory asks, the old one answers."),
-    ("ca2", "IncomingAsksValve", "MRV-CA-2, the paper's choice: the old memory asks, the written one answers."),
-    ("gate", "GateValve", "MRV-G: a gate between the old memory and the written one."),
-    ("gru", "GruValve", "MRV-GRU: the written memory is the input of a GRU, the old one its state."),
-    ("lstm", "LstmValve", "MRV-LSTM: as MRV-GRU, with an LSTM and its cell."),
-):
-    VALVES.later(_name, f"rate.nn.memory:{_owner}", _summary)
+VALVES.announce("VALVES", "rate.nn.memory")

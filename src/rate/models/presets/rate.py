@@ -34,7 +34,7 @@ class RateConfig(DecoderConfig):
     cache_tokens: int = 0
     """Cached hidden states of earlier segments, in tokens (a segment has 3K + 2m of them)."""
     valve: str = "ca2"
-    """The Memory Retention Valve: ca1, ca2, gate, gru, lstm or none."""
+    """The Memory Retention Valve, by name: `rate list valves` shows all."""
     valve_heads: int = 1
     """Attention heads of the valve (ca1, ca2)."""
     valve_activation: str = "relu"
