@@ -11,6 +11,7 @@ from rate.config import edit
 from rate.envs.popgym import TASKS
 from rate.experiment import train_run
 from rate.recipes import recipe
+from rate.recipes.popgym import FIELDS
 
 pytest.importorskip("popgym", reason="needs the extra popgym")
 
@@ -43,3 +44,13 @@ def test_a_task_collects_trains_and_evaluates(env: str, tmp_path: Path, monkeypa
     assert run.step == 50
     assert [record.tags["subset"] in ("memory", "reactive") for record in result.records] == [True, True]
     assert all(math.isfinite(record.episode_return) and 1 <= record.length <= 40 for record in result.records)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("env", TASKS)
+def test_every_recipe_of_a_task_takes_a_step(env: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With windows and sizes as they are, on data that is large enough to hold the episodes that they are meant for."""
+    monkeypatch.setenv("RATE_DATA", str(tmp_path / "data"))
+    for model in FIELDS:
+        config = recipe(f"{env}/{model}", {"data.episodes": 40, "train.steps": 1, "train.batch_size": 2})
+        assert train_run(config, tmp_path / model).step == 1
