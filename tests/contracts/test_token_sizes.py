@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operator import itemgetter
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -13,9 +14,10 @@ from rate.envs import ENVS
 from rate.envs.batch import stack_trees
 from rate.envs.spec import CollectRequest
 from rate.errors import MissingExtraError
-from rate.nn.encoders import EARLIER, EncoderConfig
+from rate.nn.encoders import EARLIER, EncoderConfig, units
 from rate.nn.tokens import Tokens, TokensConfig
-from rate.types import Inputs, Spaces, to_tensor, tree_map
+from rate.testing.envs import limits
+from rate.types import Inputs, Spaces, Trajectory, to_tensor, tree_map
 
 WIDTH, EPISODES, STEPS = 64, 2, range(3)
 
@@ -32,16 +34,30 @@ def sizes(name: str, encoder: EncoderConfig) -> list[float]:
         Spaces(observation=env.observation_space, action=env.action_space),
         TokensConfig(width=WIDTH, dropout=0.0, encoder=encoder),
     )
-    episodes = list(spec.expert(CollectRequest(episodes=EPISODES, seed=0, kwargs={})))
+    episodes = list(spec.expert(CollectRequest(episodes=EPISODES, seed=0, kwargs=limits(spec))))
+    if isinstance(env.observation_space, gym.spaces.Box) and not env.observation_space.is_bounded():
+        _fit(tokens, episodes)
     seen = [tree_map(itemgetter(step), one.observations) for one in episodes for step in STEPS]
-    actions = torch.as_tensor(np.concatenate([one.actions[: len(STEPS)] for one in episodes]))
-    returns = torch.as_tensor([float(one.rewards.sum()) for one in episodes for _ in STEPS])
+    actions = torch.as_tensor(np.concatenate([one.actions for one in episodes]))
+    scale = max(1.0, *(abs(float(one.rewards.sum())) for one in episodes))  # as data.return_scale is set
+    returns = torch.as_tensor([float(one.rewards.sum()) / scale for one in episodes for _ in STEPS])
     message = Inputs(observation=to_tensor(stack_trees(seen)), previous_action=None, return_to_go=returns, timestep=0)
 
     def rms(x: Tensor) -> float:
         return float(x.detach().square().mean().sqrt())
 
     return [*map(rms, tokens.prompt(message)), rms(tokens.action(actions, 0))]
+
+
+def _fit(tokens: Tokens, episodes: list[Trajectory]) -> None:
+    """What no space bounds is taken in units of the data."""
+    assert tokens.actions is not None
+    for encoder, rows in (
+        (tokens.observation, np.concatenate([one.observations for one in episodes])),
+        (tokens.actions[0], np.concatenate([one.actions for one in episodes])),
+    ):
+        for _, unit in units(encoder):
+            unit.fit(rows.mean(0), rows.std(0))
 
 
 @pytest.mark.parametrize("name", ENVS.names())

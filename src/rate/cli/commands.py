@@ -172,6 +172,7 @@ def case_row(result: CaseResult) -> dict[str, Any]:
         "intervention": result.records[0].intervention,
         "episodes": len(result.records),
         "success_rate": asdict(rate) if rate else None,
+        **({result.score.name: result.scored.value} if result.score.kind == "normalised" else {}),
         "return_mean": mean.value,
         "return_sem": mean.value - mean.low if len(result.records) > 1 else None,
         "ms_per_step": result.ms_per_step,
@@ -180,10 +181,13 @@ def case_row(result: CaseResult) -> dict[str, Any]:
 
 
 def case_table(results: list[CaseResult]) -> Table:
-    table = Table("case", "episodes", "success rate [95 %]", "return ± SEM", "ms / step", "seconds")
+    normalised = any(result.score.kind == "normalised" for result in results)
+    judged = "normalised score ± SEM" if normalised else "success rate [95 %]"
+    table = Table("case", "episodes", judged, "return ± SEM", "ms / step", "seconds")
     for result in results:
-        rate, mean = result.success_rate, result.return_mean
+        rate, mean, score = result.success_rate, result.return_mean, result.scored
         success = f"{rate.value:.2f} \\[{rate.low:.2f}, {rate.high:.2f}]" if rate else "-"
+        success = f"{score.value:.1f} ± {score.value - score.low:.1f}" if normalised else success
         returns = f"{mean.value:.3f} ± {mean.value - mean.low:.3f}"
         cost = (f"{result.ms_per_step:.2f}", f"{result.seconds:.1f}")
         intervention = result.records[0].intervention

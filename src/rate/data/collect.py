@@ -96,13 +96,15 @@ def join(spec: EnvSpec, request: CollectRequest, parts: Iterable[Path], path: Pa
 
 
 def _writer(spec: EnvSpec, request: CollectRequest, path: Path | str, sync: bool) -> StoreWriter:
+    spaces = spaces_of(spec, **_environment_options(spec, request.kwargs))
     return StoreWriter(
         path,
-        spaces=spaces_of(spec, **_environment_options(spec, request.kwargs)),
+        spaces=spaces,
         environment=spec.name,
         options=request.kwargs,
         generator=f"expert of {spec.name}, {request.episodes} episodes, seed {request.seed}",
         sync=sync,
+        frame_stack={"observations": (spaces.observation.shape or (0,))[0]} if spec.stacks_frames else None,
     )
 
 

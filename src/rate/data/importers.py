@@ -43,6 +43,8 @@ class Source(NamedTuple):
     rewards: Any
     dropped: set[str]
     """Names of what has no place."""
+    remark: str = ""
+    """What the user should know of how episodes were told apart."""
 
 
 def import_data(
@@ -70,7 +72,7 @@ def import_data(
         with made_aside(place) as made:
             mixed = _write(content, made, chosen, environment, {"file": path.name, "format": kind})
     if on_note is not None:
-        for text in _notes(mixed, content.dropped):
+        for text in _notes(mixed, content):
             on_note(text)
     return TrajectoryStore.open(out, check=False)
 
@@ -89,9 +91,19 @@ def _write(source: Source, made: Path, spaces: Spaces, environment: str, options
     return mixed
 
 
-def _notes(mixed: bool, dropped: set[str]) -> list[str]:
-    left_out = f"left out, since there is no place for it: {shown(', '.join(sorted(dropped)))}"
-    return [*([MIXED] if mixed else []), *([left_out] if dropped else [])]
+def _notes(mixed: bool, source: Source) -> list[str]:
+    left_out = f"left out, since there is no place for it: {shown(', '.join(sorted(source.dropped)))}"
+    notes = {MIXED: mixed, source.remark: source.remark, left_out: source.dropped}
+    return [text for text, applies in notes.items() if applies]
+
+
+def _remark(flat: Flat, name: str) -> str:
+    """Without timeouts or offsets, episodes that a time limit cut run on into the next."""
+    if ("terminals",) not in flat or ("timeouts",) in flat or ("offsets",) in flat:
+        return ""
+    return (
+        f"{shown(name)} has terminals and no timeouts: episodes that a time limit cut are joined with those after them"
+    )
 
 
 def format_of(path: Path) -> Format:
@@ -116,7 +128,12 @@ def _opened(path: Path, kind: Format, allow_pickle: bool) -> Iterator[Source]:
         episodes, dropped = cut(named, where)
         seen = [below(flat, name) for name in ("observations", FOLLOWING)]
         yield Source(
-            episodes, [nested(columns) for columns in seen if columns], flat["actions",], flat["rewards",], dropped
+            episodes,
+            [nested(columns) for columns in seen if columns],
+            flat["actions",],
+            flat["rewards",],
+            dropped,
+            _remark(flat, path.name),
         )
 
 

@@ -132,6 +132,8 @@ class EnvSpec:
     oracle: Mapping[str, gym.Space[Any]] = field(default_factory=dict)
     """Privileged facts of an episode that a policy may be given (`data.oracle`): their names in the information that
     `reset` gives, and in the data of the expert, with their spaces."""
+    stacks_frames: bool = False
+    """The first axis of an observation holds its last frames: data stores each of them once."""
     cue: str = ""
     """The info of the expert's episodes that decides their last action; empty: there is no such thing."""
     cue_options: Mapping[str, Any] = field(default_factory=dict)

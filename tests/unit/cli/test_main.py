@@ -116,7 +116,8 @@ def test_list_says_what_each_is(kind: str, capsys: pytest.CaptureFixture[str]) -
 
 def test_list_gathers_many_names_and_shows_them_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
-    assert "envs: aar, minigrid-memory, popgym/... (48), tmaze" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "envs: aar, atari/... (4), minigrid-memory, mujoco/... (3), popgym/... (48), tmaze" in said
     assert main(["list", "recipes"]) == 0
     assert capsys.readouterr().out.splitlines() == RECIPES.names()
 

@@ -1,0 +1,116 @@
+"""The four games of the paper's Atari table, registered without importing the emulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from rate.envs.atari import paddle, qbert, seaquest
+from rate.envs.atari.emulator import MAX_STEPS, AtariEnv, Protocol
+from rate.envs.batch import SerialBatch
+from rate.envs.demonstrate import demonstrate
+from rate.envs.spec import ENVS, CollectRequest, EnvSpec, EvalCase, Player
+from rate.errors import ConfigError
+from rate.registry import check_names
+from rate.types import Trajectory, Tree
+
+SPREAD = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Game:
+    """One game."""
+
+    name: str
+    rules: str
+    player: Callable[[AtariEnv, np.random.Generator], Player]
+    target: float
+    """The score that a policy is asked for: the paper's."""
+
+
+GAMES = (
+    Game(name="breakout", rules="break the bricks with a ball", player=paddle.breakout, target=180.0),
+    Game(name="pong", rules="win at table tennis", player=paddle.pong, target=20.0),
+    Game(name="qbert", rules="paint a pyramid by hopping on it", player=qbert.qbert, target=14_000.0),
+    Game(name="seaquest", rules="shoot, save divers, come up for air", player=seaquest.seaquest, target=1150.0),
+)
+NAMES = tuple(f"atari/{game.name}" for game in GAMES)
+
+EXPERT_DEFAULTS: Mapping[str, Any] = {"spread": SPREAD, **asdict(Protocol())}
+
+
+def player(
+    game: Game, env: gym.Env[Any, Any], rng: np.random.Generator, spread: float = SPREAD, **protocol: Any
+) -> Player:
+    """The scripted player for one episode, which errs at a share of the steps that is drawn from [0, spread).
+
+    An error is the action before once more, as the console itself errs under sticky actions.
+    """
+    check_spread(spread)
+    inner = env.unwrapped
+    assert isinstance(inner, AtariEnv)
+    share, play = spread * rng.random(), game.player(inner, rng)
+
+    def act(observation: Tree, previous: Any) -> int:
+        wanted = int(play(observation, previous))
+        return int(previous) if previous is not None and rng.random() < share else wanted
+
+    return act
+
+
+def check_spread(spread: Any) -> None:
+    """Refuse what is no share."""
+    if not isinstance(spread, (int, float)) or isinstance(spread, bool) or not 0 <= spread <= 1:
+        raise ConfigError(f"atari expert: spread must be a number in [0, 1], got {spread!r}")
+
+
+def expert(game: Game, request: CollectRequest) -> Iterator[Trajectory]:
+    """Episodes of the scripted player. Options: `spread`, and those of the environment."""
+    options = {**EXPERT_DEFAULTS, **request.kwargs}
+    check_names(options, EXPERT_DEFAULTS, f"option of the expert of atari/{game.name}:")
+    spread = options.pop("spread")
+    check_spread(spread)
+    return demonstrate(AtariEnv(game.name, **options), partial(player, game, spread=spread), request.seeds.tolist())
+
+
+def case(game: Game, stack: int = 4, sticky: float = 0.0, no_ops: int = 30, max_steps: int = MAX_STEPS) -> EvalCase:
+    """The whole game; the return to ask for is the paper's."""
+    kwargs = asdict(Protocol(stack=stack, sticky=sticky, no_ops=no_ops, max_steps=max_steps))
+    changed = [f"{key}={value}" for key, value in kwargs.items() if value != EXPERT_DEFAULTS[key]]
+    return EvalCase(
+        name=",".join(changed) or "default",
+        kwargs=kwargs,
+        target_return=game.target,
+        max_steps=max_steps,
+        tags={"game": game.name},
+    )
+
+
+def make_batch(game: str, **kwargs: Any) -> SerialBatch:
+    """Many episodes of a game."""
+    return SerialBatch(partial(AtariEnv, game, **kwargs))
+
+
+def register(game: Game) -> None:
+    """Add one game to the environments of the library."""
+    spec = EnvSpec(
+        name=f"atari/{game.name}",
+        summary=f"Atari {game.name.capitalize()}: {game.rules}",
+        make=partial(AtariEnv, game.name),
+        make_batch=partial(make_batch, game.name),
+        expert=partial(expert, game),
+        expert_defaults=EXPERT_DEFAULTS,
+        player=partial(player, game),
+        case=partial(case, game),
+        stacks_frames=True,
+    )
+    ENVS.add(spec.name, spec)
+
+
+for _game in GAMES:
+    register(_game)

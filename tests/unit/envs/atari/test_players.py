@@ -1,0 +1,69 @@
+"""The scripted players are good from the first steps, and err at a share of them that differs by episode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rate.data.collect import collect
+from rate.envs import ENVS
+from rate.envs.atari.emulator import AtariEnv
+from rate.envs.atari.tasks import Game, player
+from rate.envs.spec import CollectRequest
+from rate.errors import ConfigError
+from rate.types import Trajectory
+
+pytest.importorskip("ale_py", reason="needs the extra atari")
+pytest.importorskip("cv2", reason="needs the extra atari")
+
+
+def collected(game: str, episodes: int = 1, **options: object) -> list[Trajectory]:
+    request = CollectRequest(episodes=episodes, seed=0, kwargs=options)
+    return list(ENVS.get(f"atari/{game}").expert(request))
+
+
+@pytest.mark.parametrize(
+    ("game", "steps", "least"),
+    [("pong", 420, 2.0), ("breakout", 250, 5.0), ("qbert", 150, 300.0), ("seaquest", 150, 60.0)],
+)
+def test_the_player_scores(game: str, steps: int, least: float) -> None:
+    """None of these loses a life or a ball; whole games are in benchmarks/atari."""
+    (item,) = collected(game, spread=0.0, max_steps=steps)
+    assert len(item) == steps
+    assert item.rewards.min() >= 0
+    assert item.rewards.sum() >= least
+
+
+def test_an_error_repeats_the_action_before_at_a_share_that_differs_by_episode() -> None:
+    restless = Game(
+        name="pong", rules="", player=lambda env, rng: lambda seen, before: 2 if before == 3 else 3, target=0
+    )
+    shares = []
+    for seed in range(4):
+        play, before, repeated = player(restless, AtariEnv("pong"), np.random.default_rng(seed), spread=0.8), None, 0
+        for _ in range(400):
+            action = play(np.zeros(1), before)
+            repeated, before = repeated + (action == before), action
+        shares.append(repeated / 400)
+    drawn = [0.8 * np.random.default_rng(seed).random() for seed in range(4)]
+    np.testing.assert_allclose(shares, drawn, atol=0.07)
+    assert max(shares) - min(shares) > 0.2
+
+
+def test_bad_options_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"spread must be a number in \[0, 1\], got 2"):
+        collected("pong", spread=2)
+    with pytest.raises(ConfigError, match="stack must be"):
+        collected("pong", stack=0)
+
+
+def test_data_stores_every_frame_once(tmp_path: Path) -> None:
+    spec, request = ENVS.get("atari/pong"), CollectRequest(episodes=2, seed=0, kwargs={"max_steps": 120})
+    store = collect(spec, request, tmp_path / "data")
+    for item, played in zip(store, spec.expert(request), strict=True):
+        np.testing.assert_array_equal(item.observations, played.observations)
+    frames = sum(len(item) + 1 for item in store)
+    size = sum(file.stat().st_size for file in (tmp_path / "data").rglob("observations*"))
+    assert size < frames * 84 * 84 // 4
