@@ -19,11 +19,11 @@ from rate.nn.tokens import Tokens, TokensConfig
 from rate.testing.envs import limits
 from rate.types import Inputs, Spaces, Trajectory, to_tensor, tree_map
 
-WIDTH, EPISODES, STEPS = 64, 2, range(3)
+WIDTH, EPISODES, STEPS = 64, 2, 4
 
 
 def sizes(name: str, encoder: EncoderConfig) -> list[float]:
-    """Root mean squares of the tokens of an expert's first steps, fresh weights."""
+    """Root mean squares of the tokens of some steps of an expert, fresh weights."""
     spec = ENVS.get(name)
     try:
         env = spec.make()
@@ -37,10 +37,16 @@ def sizes(name: str, encoder: EncoderConfig) -> list[float]:
     episodes = list(spec.expert(CollectRequest(episodes=EPISODES, seed=0, kwargs=limits(spec))))
     if isinstance(env.observation_space, gym.spaces.Box) and not env.observation_space.is_bounded():
         _fit(tokens, episodes)
-    seen = [tree_map(itemgetter(step), one.observations) for one in episodes for step in STEPS]
+    seen = [
+        tree_map(itemgetter(step), one.observations)
+        for one in episodes
+        for step in range(0, len(one), -(-len(one) // STEPS))
+    ]
     actions = torch.as_tensor(np.concatenate([one.actions for one in episodes]))
     scale = max(1.0, *(abs(float(one.rewards.sum())) for one in episodes))  # as data.return_scale is set
-    returns = torch.as_tensor([float(one.rewards.sum()) / scale for one in episodes for _ in STEPS])
+    returns = torch.as_tensor(
+        [float(one.rewards.sum()) / scale for one in episodes for _ in range(0, len(one), -(-len(one) // STEPS))]
+    )
     message = Inputs(observation=to_tensor(stack_trees(seen)), previous_action=None, return_to_go=returns, timestep=0)
 
     def rms(x: Tensor) -> float:
