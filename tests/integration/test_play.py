@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from integration.tiny import config
 from rate.cli.main import main
+from rate.config import edit
 from rate.envs.spec import CollectRequest
 from rate.envs.tmaze_expert import oracle
+from rate.experiment import train_run
 
 Refused = Callable[..., str]
 
@@ -51,6 +54,16 @@ def test_a_run_plays_the_episodes_that_it_was_judged_by(run: Path, capsys: pytes
         played = (facts["return"], facts["steps"], facts["success"])
         assert played == (record["episode_return"], record["length"], record["success"])
     assert len((run / "eval.jsonl").read_text().splitlines()) == 4  # playing records nothing
+
+
+def test_a_run_says_what_counts_as_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train_run(edit(config(steps=1), {"env.success": "length < 2"}), tmp_path / "run")
+    assert main(["play", "--run", str(tmp_path / "run"), "--set", "length=9", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["steps"] >= 2 and facts["success"] is False
+    train_run(edit(config(steps=1), {"env.success": "length >= 2"}), tmp_path / "other")
+    assert main(["play", "--run", str(tmp_path / "other"), "--set", "length=9", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["success"] is True
 
 
 def test_a_text_file_of_any_spelling_is_text(tmp_path: Path) -> None:

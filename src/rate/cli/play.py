@@ -20,6 +20,7 @@ from rate.config import check_seed
 from rate.data.space_json import same_space
 from rate.envs.find import find_env
 from rate.envs.spec import PLAYER_STREAM, EnvSpec, EvalCase, Player
+from rate.envs.success import Rule
 from rate.errors import ConfigError
 from rate.evaluation.episode import Begin, Frame, by_chance, describe, make_to_watch
 from rate.evaluation.episode import play as play_episode
@@ -46,6 +47,8 @@ class Playing:
     plays: Actor | Begin
     oracle: str = ""
     """The fact that the actor is given."""
+    success: Rule | None = None
+    """When the episode is a success; None: as the environment says."""
 
 
 def play(
@@ -125,7 +128,7 @@ def _trained(name: str | None, path: Path, text: str, seed: int, target_return: 
     asked = config.eval if target_return is None else replace(config.eval, target_return=target_return)
     actor = run.actor(target_of(case, asked))
     who = f"{config.model.name} of {path}"
-    return Playing(spec=spec, case=case, who=who, plays=actor, oracle=config.data.oracle)
+    return Playing(spec=spec, case=case, who=who, plays=actor, oracle=config.data.oracle, success=config.env.rule)
 
 
 def _case(spec: EnvSpec, parts: list[str]) -> EvalCase:
@@ -185,7 +188,8 @@ def caption(frame: Frame) -> str:
 
 
 def _say_result(playing: Playing, last: Frame, seed: int, out: Path | None, json: bool) -> None:
-    succeeded = playing.spec.score.succeeded(last.episode_return)
+    rule = playing.success
+    succeeded = rule(last.episode_return, last.step) if rule else playing.spec.score.succeeded(last.episode_return)
     facts = {
         "env": playing.spec.name,
         "case": playing.case.name,

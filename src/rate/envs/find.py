@@ -146,6 +146,6 @@ def _nearest(path: str, module: ModuleType) -> str:
 
 
 def _unknown(name: str) -> UnknownNameError:
-    close = near(name, [*ENVS.names(), *gym.registry])[:1]
+    close = near(name, [*ENVS.names(), *reversed(gym.registry)])[:1]  # of equals the newest version
     other = "give a name of `rate list envs`, a Gymnasium id, or module:factory"
     return UnknownNameError(f"unknown environment {name!r}; {f'did you mean {close[0]!r}?' if close else other}")
