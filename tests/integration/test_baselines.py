@@ -9,7 +9,7 @@ import pytest
 
 from rate.config import edit
 from rate.experiment import train_run
-from rate.recipes.tmaze import FIELDS, tmaze
+from rate.recipes.tmaze import EVERY, tmaze
 
 REACTIVE = {"bc-mlp", "cql-mlp"}
 WINDOW = 9
@@ -32,7 +32,7 @@ def success(model: str, out: Path) -> dict[int, float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", FIELDS)
+@pytest.mark.parametrize("model", EVERY)
 def test_the_clue_is_remembered_by_those_who_can(model: str, tmp_path: Path) -> None:
     rates = success(model, tmp_path / "run")
     if model in REACTIVE:

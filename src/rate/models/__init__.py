@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rate.models.policy import SequencePolicy, unroll
 
 __all__ = [
+    "BUILT_IN",
     "CONFIG_CLASSES",
     "MODELS",
     "ModelConfig",
@@ -22,6 +23,9 @@ __all__ = [
     "suggest_config",
     "unroll",
 ]
+
+BUILT_IN = tuple(MODELS)
+"""The models of the library, without those that plug-ins add."""
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from rate.config import EnvConfig, RunConfig, edit
 from rate.data.config import DataConfig
 from rate.evaluation.evaluator import EvalConfig
-from rate.models import MODELS
+from rate.models import BUILT_IN, MODELS, ModelConfig
 from rate.nn.encoding import EARLIER
 from rate.objectives import OBJECTIVES
 from rate.recipes.recipe import RECIPES
@@ -36,31 +36,26 @@ FIELDS: dict[str, dict[str, Any]] = {
     "gtrxl": SIZES,
     "dt": SIZES,
     "oracle-dt": SIZES,
-    "lsdt": {},
-    "bc-mlp": {},
     "bc-lstm": KEEPING,
-    "cql-mlp": {},
     "cql-lstm": KEEPING,
     "dlstm": {"forget_bias": 5.0},  # three updates per step: it must keep three times as long
     "dgru": KEEPING,
-    "dmamba": {},
 }
-"""Model to the fields in which it differs from its preset."""
-
-WINDOWED = ("dt", "oracle-dt", "lsdt")
-"""A sliding window is recomputed at each step; the recipes leave out what is past 900 steps."""
+"""Model to the fields in which it differs from its preset; one that is not named does not."""
+EVERY = tuple(dict.fromkeys([*FIELDS, *BUILT_IN]))
 OBJECTIVE = {"cql-mlp": "cql", "cql-lstm": "cql"}
 ORACLE = {"oracle-dt": "clue"}
 
 
 def tmaze(model: str, window: int = WINDOW) -> RunConfig:
     """One model on corridors that take up to `window` steps."""
-    horizons = [horizon for horizon in HORIZONS if model not in WINDOWED or horizon <= 900]
+    preset = MODELS.get(model)(window, **FIELDS.get(model, {}), encoder=EARLIER)
+    horizons = [horizon for horizon in HORIZONS if not slides(preset) or horizon <= 900]
     objective = OBJECTIVE.get(model, "behaviour-cloning")
     return RunConfig(
         recipe=f"tmaze/{model}",
         env=EnvConfig(name="tmaze"),
-        model=MODELS.get(model)(window, **FIELDS[model], encoder=EARLIER),
+        model=preset,
         objective=OBJECTIVES.get(objective)(name=objective),
         data=DataConfig(episodes=6000, options=(f"length={window}",), oracle=ORACLE.get(model, "")),
         train=TrainConfig(window=window, learning_rate=1e-3),
@@ -68,11 +63,16 @@ def tmaze(model: str, window: int = WINDOW) -> RunConfig:
     )
 
 
+def slides(model: ModelConfig) -> bool:
+    """Whether a context is recomputed at each step; the recipes leave out what is past 900 steps then."""
+    return hasattr(model, "context")
+
+
 def _cases(horizons: list[int]) -> tuple[str, ...]:
     return tuple(f"length={horizon}" for horizon in horizons)
 
 
-for _model in FIELDS:
+for _model in EVERY:
     RECIPES.add(f"tmaze/{_model}", partial(tmaze, _model))
 
 
@@ -93,17 +93,17 @@ def baselines() -> Iterator[SuiteRun]:
     """Every model at three training lengths; three seeds at the middle one, where the lengths beyond count most."""
     for window, seeds in ((30, 3), (9, 1), (90, 1)):
         for seed in range(seeds):
-            for model in FIELDS:
+            for model in EVERY:
                 late = LATE.get(model, {}) if window > WINDOW else {}
-                changes = {**BUDGET, **late, "seed": seed, **_judged(model, seed)}
-                config = edit(tmaze(model, window), changes)
-                yield SuiteRun(name=f"{model}-{window}/seed{seed}", config=config)
+                base = tmaze(model, window)
+                changes = {**BUDGET, **late, "seed": seed, **_judged(base.model, seed)}
+                yield SuiteRun(name=f"{model}-{window}/seed{seed}", config=edit(base, changes))
 
 
-def _judged(model: str, seed: int) -> dict[str, Any]:
+def _judged(model: ModelConfig, seed: int) -> dict[str, Any]:
     """To 9600 steps. A window is recomputed at each of them: it is judged on fewer episodes, and so far only once."""
     horizons = [9, 30, 90, 150, 300, 600, 900, 9600]
-    if model not in WINDOWED:
+    if not slides(model):
         return {"eval.cases": _cases(horizons)}
     return {"eval.cases": _cases(horizons if seed == 0 else horizons[:-1]), "eval.episodes": 40}
 

@@ -16,13 +16,13 @@ from rate.models import MODELS
 from rate.objectives import OBJECTIVES
 from rate.recipes.recipe import RECIPES
 from rate.recipes.suites import SUITES, Suite, SuiteRun
-from rate.recipes.tmaze import FIELDS, OBJECTIVE, ORACLE
+from rate.recipes.tmaze import EVERY, FIELDS, OBJECTIVE, ORACLE
 from rate.training.config import TrainConfig
 
 CORRIDORS, LENGTH, SEGMENT = 3, 30, 10
 WINDOW = CORRIDORS * LENGTH
 JUDGED = (1, 3, 10, 30)
-NAMES = tuple(model for model in FIELDS if model not in ORACLE)
+NAMES = tuple(model for model in EVERY if model not in ORACLE)
 """There is no oracle here: a clue is known for one corridor only."""
 
 
@@ -33,7 +33,7 @@ def tmaze_endless(model: str) -> RunConfig:
     return RunConfig(
         recipe=f"tmaze-endless/{model}",
         env=EnvConfig(name="tmaze-endless"),
-        model=MODELS.get(model)(WINDOW, **{**FIELDS[model], **segments}),
+        model=MODELS.get(model)(WINDOW, **{**FIELDS.get(model, {}), **segments}),
         objective=OBJECTIVES.get(objective)(name=objective),
         data=DataConfig(episodes=3000, options=(f"corridors={CORRIDORS}", f"length={LENGTH}")),
         train=TrainConfig(window=WINDOW, steps=500, learning_rate=3e-3),

@@ -21,7 +21,7 @@ from rate.cli.main import build, main
 from rate.cli.parse import set_threads
 from rate.cli.train import read_arguments
 from rate.errors import ConfigError, DataError
-from rate.registry import Registry
+from rate.registry import Registry, families
 from rate.system.signals import Interrupted
 from rate.training.run_dir import RunDir
 
@@ -116,8 +116,8 @@ def test_list_says_what_each_is(kind: str, capsys: pytest.CaptureFixture[str]) -
 
 def test_list_gathers_many_names_and_shows_them_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
-    said = capsys.readouterr().out
-    assert "envs: aar, atari/... (4), minigrid-memory, mujoco/... (3), popgym/... (48), tmaze" in said
+    out = capsys.readouterr().out
+    assert f"envs: {', '.join(families(ENVS.names()))}" in out and "popgym/... (48)" in out
     assert main(["list", "recipes"]) == 0
     assert capsys.readouterr().out.splitlines() == RECIPES.names()
 
