@@ -80,6 +80,13 @@ def of_text(name: str, text: str) -> Callable[[Path], None]:
     return lambda run: (run / name).write_text(text) and None
 
 
+def of_lines(run: Path, **fields: Any) -> None:
+    """Episodes and evaluations that say something else."""
+    for path in (run / "eval.jsonl", run / "evaluations.jsonl"):
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        path.write_text("".join(json.dumps({**line, **fields}) + "\n" for line in lines))
+
+
 def of_mark(text: str) -> Callable[[Path], None]:
     return of_text("checkpoints/last", text)
 
@@ -161,6 +168,7 @@ SHOWN: dict[str, Callable[[Path], None]] = {
     "escapes in a recipe": lambda run: edit(run, lambda config: config.update(recipe=ESCAPES * 50)),
     "a model named in mathematics": of_text("config.json", json.dumps(
         {"model": {"name": f"$\\frac{{$ [/red] {ESCAPES}<script>"}, "env": {"name": f"{ESCAPES}<b>"}, "seed": 0})),
+    "escapes in a prompt": lambda run: of_lines(run, intervention=ESCAPES, prompt=f"{ESCAPES}<script>"),
     "deep lines": of_text("metrics.jsonl", "[" * 200_000 + "\n{}\n"),
     "lines of other types": of_text("eval.jsonl", '{"case": [], "seed": {}, "length": 1e999}\n'),
     "huge numbers in lines": of_text("metrics.jsonl", '{"step": ' + "9" * 4000 + ', "train/loss": 1e308}\n' * 2),

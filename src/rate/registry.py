@@ -24,12 +24,16 @@ T = TypeVar("T")
 
 NEAR = 5
 """Names that a mistake is answered with, at most."""
+LONGEST = 100
+"""Characters of a name beyond which it is like none: to compare long ones takes minutes."""
 SHORT = 120
 """Characters up to which all names are given where none is near."""
 
 
 def near(name: str, known: Iterable[str]) -> list[str]:
     """The few known names that may have been meant, the likeliest first."""
+    if len(name) > LONGEST:
+        return []
     alike = {one: difflib.SequenceMatcher(None, name, one).ratio() for one in known}
     least = max(0.5, max(alike.values(), default=0.0) - 0.15)
     close = sorted((one for one in alike if alike[one] >= least), key=lambda one: -alike[one])

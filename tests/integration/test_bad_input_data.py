@@ -200,6 +200,17 @@ def test_values_that_would_ruin_training(case: str, place: Path, capsys: pytest.
     assert line.startswith(f"note: {expected}") and "of episode 7" in line
 
 
+def test_the_only_reward_of_all_is_too_large(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is no usual one to compare it with."""
+    columns = real_valued()
+    for item in columns:
+        item["rewards"].fill(1)
+    put_in("rewards", 1e30)(columns)
+    echo.write_store(place / "log", columns, replace(echo.SPACES, **REAL))
+    assert main(["data", "check", "log"]) == 0
+    assert "of 1 of 30 episodes are too large to train on, as 1e+30 at step 3 of episode 7" in capsys.readouterr().out
+
+
 def test_no_value_is_far_in_data_that_is_in_order(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also not the only reward of all, a rare event, or rounding."""
     columns = real_valued()

@@ -89,6 +89,8 @@ def test_every_command(name: str, trained: Path, here: Path, capsys: pytest.Capt
         foreign = files(run.parent / "foreign")
         assert set(foreign.values()) <= {b"mine\n", b""} and len(foreign) in (0, 3), (command, foreign)
     assert not list(here.rglob(MARKER)) and (sys.path, PAYLOAD) == before
+    for page in (*here.glob("report/*.md"), *here.glob("report/*.html")):
+        assert not {"\x1b", "\x07", "\u202e"} & set(page.read_text()) and "<script" not in page.read_text()
     for command in ("held out",) if name in BROKEN else PLAYING if name in NAMES else ():
         assert codes[command] == 2, command
 
@@ -125,6 +127,17 @@ def test_the_line_holds_the_command_that_allows_it(
             rate.load(run, env="payload:make").evaluate()
     finally:
         sys.modules.pop("payload", None)
+
+
+def test_a_configuration_edited_by_hand_is_not_resumed(
+    trained: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Path(shutil.copytree(trained, here / "run"))
+    path = run / "config.json"
+    path.write_text(path.read_text().replace('"return_scale": 1.0', '"return_scale": 9.0'))
+    assert run_command(["train", "--out", "run", "--resume"], capsys) == 2
+    with pytest.raises(RateError, match=r"was edited: its data.return_scale is not the one of step_4"):
+        train_run(edit(TINY, {"data.return_scale": 9.0}), run, resume=True)
 
 
 def test_stored_texts_stay_stored(trained: Path) -> None:

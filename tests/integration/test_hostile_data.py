@@ -67,6 +67,24 @@ def test_stores(case: str, place: Path, harmless: Callable[..., None]) -> None:
         harmless(words, part)
 
 
+def test_rewards_without_a_finite_sum(place: Path, harmless: Callable[..., None]) -> None:
+    """Each is finite: nobody could train on them, whatever `data check` said."""
+    store, part = echo.write_store(place / "log", echo.episodes(3)), "of episode 0 have no finite sum"
+    hostile.put_column(store, "rewards", hostile.npy("(18,)", "<f8", np.full(18, 1e308).tobytes()))
+    for command in ("info", "check"):
+        harmless(["data", command, "log"], part)
+    np.savez(place / "flat.npz", **{**hostile.columns(), "rewards": np.full(hostile.STEPS, 1e308)})
+    harmless(["data", "import", "flat.npz", "--out", "flat"], "the sum of its rewards is inf")
+
+
+def test_a_name_of_a_million_characters(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No near name is looked for: that took minutes."""
+    store, start = echo.write_store(place / "log", echo.episodes(3)), time.perf_counter()
+    hostile.change_card(store, lambda card: card.update(environment="a" * 10**6))
+    assert main(["train", "--data", "log", "--train.steps", "0", "--out", "run"]) == 2
+    assert time.perf_counter() - start < LONGEST and len(capsys.readouterr().err) < 3000
+
+
 @pytest.mark.parametrize("case", hostile.MINARI)
 def test_minari_data_sets(case: str, place: Path, harmless: Callable[..., None]) -> None:
     pytest.importorskip("minari")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import warnings
@@ -22,8 +23,9 @@ from rate.cli.train import read_arguments
 from rate.config import RunConfig
 from rate.data.open import open_data
 from rate.envs.batch import stack_trees
-from rate.experiment import Run
+from rate.experiment import Run, train_run
 from rate.experiment.data import cut_windows, prepare_data
+from rate.system.signals import Interrupted
 
 Refused = Callable[..., str]
 SMALL = ["--model.layers", "1", "--model.width", "32", "--model.heads", "2", "--model.head-width", "16"]
@@ -71,6 +73,37 @@ def test_the_whole_day(model: str, options: list[str], place: Path, capsys: pyte
     assert (shown["env"], shown["steps"]) == ("my_echo:make", 6) and (place / "x.gif").stat().st_size > 1000
     assert main(["report", run, "--out", "report"]) == 0
     assert main([*trained, "--resume"]) == 0  # the same values are read off the data again
+
+
+def test_success_in_words_stays_with_the_run(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where the environment must be named again."""
+    named = ["--env", "my_echo:make"]
+    rule = ["--env.success", "length == 6"]
+    assert main(["train", "--data", store, *named, *rule, *SMALL, "--train.steps", "1", "--out", "run"]) == 0
+    capsys.readouterr()
+    assert main(["eval", "run", *named, "--episodes", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["success_rate"]["value"] == 1.0
+    assert main(["play", "--run", "run", *named, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["success"] is True
+
+
+def test_bounds_that_an_import_guessed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The line says how to have those of the environment."""
+    steps = np.arange(20)
+    seen = np.zeros((20, 4), np.float32)
+    np.savez(place / "log.npz", observations=seen, actions=steps % 2, rewards=seen[:, 0], terminals=steps % 5 == 4)
+    assert main(["data", "import", "log.npz", "--out", "guessed"]) == 0
+    again = ["data", "import", "log.npz", "--env", "CartPole-v1", "--out"]
+    assert main(["data", "check", "guessed", "--env", "CartPole-v1"]) == 2
+    assert f"rate {' '.join(again)} DIRECTORY" in capsys.readouterr().err
+    assert main([*again, "given"]) == 0 and main(["data", "check", "given", "--env", "CartPole-v1"]) == 0
+
+
+def test_a_run_that_is_stopped_names_its_environment(store: str) -> None:
+    """The command to go on is right as it stands."""
+    config = config_of("--data", store, "--env", "my_echo:make", *SMALL)
+    with pytest.raises(Interrupted, match=r"continue with: rate train --out run --resume --env my_echo:make$"):
+        train_run(config, "run", on_step=lambda step, metrics: signal.raise_signal(signal.SIGINT))
 
 
 def test_what_the_data_decides(store: str) -> None:

@@ -114,7 +114,7 @@ def evaluate(
         env: Environment; None: the one that the run names, which is not imported if it is module:factory: name it then.
         episodes: Per case; None: as the run's configuration says.
         batch: Episodes in lock-step; None: as the run's configuration says.
-        checkpoint: last, best or step_N.
+        checkpoint: last, best (validation loss), best-return (return while training) or step_N.
         seed: Seed of the episodes; None: as the run's configuration says.
         target_return: Return to ask for; None: the one that each case names.
         prompt: Return-to-go to show: countdown, constant, per-segment, none; None: as the run's configuration says.

@@ -14,12 +14,13 @@ from typing import Any, TypeVar, cast
 import tyro
 
 from rate.errors import ConfigError
+from rate.registry import near
 
 T = TypeVar("T")
 
 
-def parse(target: Callable[..., T], args: Sequence[str], prog: str, **options: Any) -> T:
-    """As `tyro.cli`; `--help` prints and leaves, a mistake raises ConfigError."""
+def parse(target: Callable[..., T], args: Sequence[str], prog: str, also: Sequence[str] = (), **options: Any) -> T:
+    """As `tyro.cli`; `--help` prints and leaves, a mistake raises ConfigError; `also` are options it does not know."""
     if {"-h", "--help"} & set(args):
         return cast(T, tyro.cli(target, args=["--help"], prog=prog, **options))
     said = io.StringIO()
@@ -29,15 +30,17 @@ def parse(target: Callable[..., T], args: Sequence[str], prog: str, **options: A
     except SystemExit as leave:
         if leave.code in (0, None):
             raise
-        raise ConfigError(f"{_one_line(said.getvalue())}; see: {prog} --help") from None
+        raise ConfigError(f"{_one_line(said.getvalue(), also)}; see: {prog} --help") from None
 
 
-def _one_line(box: str) -> str:
+def _one_line(box: str, also: Sequence[str]) -> str:
     """What tyro said, without the frame: the message, and the option that it thinks was meant."""
     blocks = [" ".join(block.split()) for block in re.split(r"^\s*-{5,}\s*$", box, flags=re.MULTILINE)]
     message = (blocks[1] if len(blocks) > 1 else " ".join(box.split())).rstrip(".")
-    meant = re.search(r"Perhaps you meant:.*?(--\S+)", box, flags=re.DOTALL)
-    return f"{message}; did you mean {meant.group(1)}?" if meant else message
+    meant = re.findall(r"Perhaps you meant:.*?(--[\w.-]+)", box, flags=re.DOTALL)
+    wrong = re.search(r"Unrecognized options: (--[\w.-]+)", message)
+    close = [*meant, *(near(wrong[1], also) if wrong else ())]
+    return f"{message}; did you mean {close[0]}?" if close else message
 
 
 def set_threads(count: int) -> None:

@@ -41,6 +41,9 @@ WITHOUT_RECIPE = """
 --model  as `rate list models` shows it; by default rate
 --from   a run, or a checkpoint directory, to begin with the weights of; without a recipe, with its configuration too"""
 
+OPTIONS = ("--out", "--threads", "--objective", "--data", "--env", "--model", "--from", "--resume", "--json")
+"""Of the command; the others are fields of the configuration."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainArguments:
@@ -134,9 +137,9 @@ def parse_config(args: list[str], prog: str, default: RunConfig) -> RunConfig:
     more = [text for name, value in implied(default, given).items() for text in (f"--{name}", value)]
     asked = [text for text in args if text not in ("-h", "--help")]
     if len(asked) == len(args):
-        return parse(RunConfig, [*args, *more], prog, default=default)
+        return parse(RunConfig, [*args, *more], prog, OPTIONS, default=default)
     try:
-        default = parse(RunConfig, [*asked, *more], prog, default=default)
+        default = parse(RunConfig, [*asked, *more], prog, OPTIONS, default=default)
     except RateError as reason:
         note(f"{reason}; these are the values without the options")
     return parse(RunConfig, ["--help"], prog, default=default)

@@ -23,6 +23,8 @@ from rate.registry import check_names
 
 PART = 250
 """Episodes of a part: seconds of work for a slow expert, little overhead for a fast one."""
+MOST_EPISODES = 10**9
+"""Of a data set; more would fill the memory with the list of its parts."""
 
 OnEpisode = Callable[[int, int], None]
 
@@ -55,6 +57,8 @@ def check_request(spec: EnvSpec, request: CollectRequest) -> CollectRequest:
     """The request with all options of the expert; refused if it has no expert."""
     if request.episodes <= 0:
         raise ConfigError(f"episodes must be positive, got {request.episodes}")
+    if request.episodes > MOST_EPISODES:
+        raise ConfigError(f"episodes is {request.episodes}; it must be at most {MOST_EPISODES}")
     if spec.expert is None:
         raise ConfigError(f"nobody demonstrates {spec.name}; train on data of your own: --data PATH")
     return replace(request, kwargs=expert_options(spec, request.kwargs))

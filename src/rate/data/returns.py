@@ -15,9 +15,15 @@ Ids = NDArray[np.int64]
 CELLS = 1 << 20
 
 
+def _quiet() -> np.errstate:
+    """A sum that is not finite is no warning: who asks for returns refuses it."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
 def suffix_sums(rewards: Array) -> NDArray[np.float64]:
     """Sums of rewards[t:] in double precision; the first is the return of the episode."""
-    return np.cumsum(rewards[::-1], dtype=np.float64)[::-1]
+    with _quiet():
+        return np.cumsum(rewards[::-1], dtype=np.float64)[::-1]
 
 
 def returns_to_go(rewards: Array) -> NDArray[np.float32]:
@@ -37,6 +43,7 @@ def ragged_suffix_sums(rewards: Array, starts: Ids, lengths: Ids, to: Ids, out: 
         block = order[at : at + max(1, CELLS // longest)]
         back = lengths[block][:, None] - 1 - np.arange(longest)  # (episodes, steps), the last step first
         real = back >= 0
-        sums = np.cumsum(rewards[starts[block][:, None] + np.maximum(back, 0)], axis=1, dtype=np.float64)
+        with _quiet():
+            sums = np.cumsum(rewards[starts[block][:, None] + np.maximum(back, 0)], axis=1, dtype=np.float64)
         out[(to[block][:, None] + back)[real]] = sums[real] / scale
         at += len(block)

@@ -147,6 +147,10 @@ class TrajectoryStore:
         """(episodes,) undiscounted."""
         firsts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
         returns: NDArray[np.float64] = self.suffix_sums(np.arange(len(self)))[firsts]
+        if not np.isfinite(returns).all():
+            raise DataError(
+                f"{shown(self.path)}: the rewards of episode {int(np.argmin(np.isfinite(returns)))} have no finite sum"
+            )
         return returns
 
 
@@ -205,7 +209,7 @@ def _open_shard(root: Path, card: dict[str, Any], entry: dict[str, Any], spaces:
             columns[name] = stacked(columns[name], starts, depth, leaf_spaces(spaces)[name])
         _check_columns(columns, spaces, int(offsets[-1]), len(seeds), check)
     except DataError as error:
-        raise DataError(f"{shown(path)} is damaged: {error}; or {AGAIN}") from error
+        raise DataError(f"{shown(path)} is damaged: {error}; {AGAIN}") from error
     return Shard(columns=columns, offsets=offsets, seeds=seeds)
 
 

@@ -6,6 +6,7 @@ A data set without its card does not exist, so an interrupted writer never leave
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -137,6 +138,9 @@ class StoreWriter:
         try:
             columns = columns_of(trajectory, self.spaces, self._infos)
             self._pin_layout(columns)
+            total = float(suffix_sums(trajectory.rewards)[0])
+            if not math.isfinite(total):
+                raise DataError(f"the sum of its rewards is {total}; remove or repair the episode")
         except DataError as error:
             raise DataError(f"episode {len(self._lengths)} cannot be stored: {error}") from error
         columns = {name: rows.astype(self._layout[name][0], copy=False) for name, rows in columns.items()}
@@ -146,7 +150,7 @@ class StoreWriter:
         with disk_errors(self.path):
             self._open_shard().append(columns, trajectory.seed, self._packed)
         self._lengths.append(len(trajectory))
-        self._returns.append(float(suffix_sums(trajectory.rewards)[0]))
+        self._returns.append(total)
         self._seeds.append(trajectory.seed)
 
     def _pin_layout(self, columns: Mapping[str, Array]) -> None:

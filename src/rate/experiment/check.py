@@ -43,8 +43,8 @@ def check_data(store: TrajectoryStore, spec: EnvSpec | None = None) -> Findings:
         MODELS.get("rate")(3).build(store.spaces)
     except ConfigError as reason:
         breaks.append(str(reason))
-    looked = [*_look(store), *outliers(store)]
-    return Findings(breaks=breaks, notes=[*_lengths(store), *_returns(store), *looked, *_seeds(store)])
+    short = [*_lengths(store), *_returns(store)]  # first: returns that are not finite are refused here
+    return Findings(breaks=breaks, notes=[*short, *_look(store), *outliers(store), *_seeds(store)])
 
 
 def _lengths(store: TrajectoryStore) -> list[str]:

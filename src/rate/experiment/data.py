@@ -16,7 +16,7 @@ from rate.data.config import DataConfig
 from rate.data.mixture import joined, parse_mixture
 from rate.data.open import open_data
 from rate.data.sampling import Ids, best_of, weights_of
-from rate.data.space_json import same_space
+from rate.data.space_json import same_form, same_space
 from rate.data.store import TrajectoryStore, is_store
 from rate.data.windows import Windows, split_episodes
 from rate.envs.find import find_env
@@ -26,7 +26,7 @@ from rate.evaluation.evaluator import EvalConfig
 from rate.experiment.collecting import collect_to
 from rate.options import parse_options
 from rate.seeding import Purpose, episode_seeds
-from rate.system.files import read_json
+from rate.system.files import read_json, shown
 from rate.training.run_dir import RunDir
 
 
@@ -83,9 +83,19 @@ def misfits(store: TrajectoryStore, spec: EnvSpec) -> list[str]:
     pairs = [(kind, getattr(store.spaces, kind), getattr(spaces, kind)) for kind in ("observation", "action")]
     return [
         f"the data set has {kind}s {mine}, the environment {spec.name!r} has {theirs}: they differ"
+        f"{_advice(store, spec) if same_form(mine, theirs) else ''}"
         for kind, mine, theirs in pairs
         if not same_space(mine, theirs)
     ]
+
+
+def _advice(store: TrajectoryStore, spec: EnvSpec) -> str:
+    """Where only bounds differ, an import has guessed them."""
+    file = store.card["options"].get("file")
+    if not isinstance(file, str) or store.card.get("environment"):
+        return ""
+    again = f"rate data import {shown(file)} --env {spec.name} --out DIRECTORY"
+    return f" in bounds, which were guessed; import it again: {again}"
 
 
 def arguments(function: Callable[..., Any]) -> list[str]:

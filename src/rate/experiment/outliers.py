@@ -48,11 +48,12 @@ def _line(store: TrajectoryStore, name: str) -> list[str]:
         return []
     episode, component = np.unravel_index(np.argmax(np.where(found, times, 0)), far.shape)
     step, value = _where(store, name, int(episode), int(component), centre)
-    which = int(found.any(1).sum())
-    return [
-        f"{name} of {which} of {len(store)} episodes are far outside of the rest, as {value:g} at step {step} of "
-        f"episode {episode} (usually within {usual[component]:.3g} of the median); remove or repair them"
-    ]
+    at = f"as {value:g} at step {step} of episode {episode}"
+    which = f"{name} of {int(found.any(1).sum())} of {len(store)} episodes are"
+    if times[episode, component] > FAR:
+        rest = f"usually within {usual[component]:.3g} of the median"
+        return [f"{which} far outside of the rest, {at} ({rest}); remove or repair them"]
+    return [f"{which} too large to train on, {at}; remove or repair them"]
 
 
 def _usual(far: NDArray[np.float64]) -> float:

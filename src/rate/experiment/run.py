@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from rate.config import EnvConfig, RunConfig, check_seed, config_from_json
+from rate.config import RunConfig, check_seed, config_from_json
 from rate.data.space_json import same_space
 from rate.envs.find import find_env
 from rate.envs.spec import EvalCase
@@ -56,7 +56,7 @@ class Run:
         policy = _rebuilt(config.model, loaded, where)
         load_weights(policy, loaded.weights, where)
         if env is not None:
-            config = replace(config, env=EnvConfig(name=env))
+            config = replace(config, env=replace(config.env, name=env))
         return cls(
             path=root,
             config=config,

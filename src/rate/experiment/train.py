@@ -17,7 +17,7 @@ from rate.config import RunConfig, config_from_json, config_to_json, differences
 from rate.data.collect import OnEpisode
 from rate.data.store import TrajectoryStore
 from rate.data.windows import Windows, check_oracle
-from rate.envs.find import find_env
+from rate.envs.find import find_env, is_code
 from rate.envs.spec import spaces_of
 from rate.errors import CheckpointError, ConfigError
 from rate.experiment.data import check_same_data, chosen_episodes, cut_windows, never_seen, prepare_data, shares_seeds
@@ -66,7 +66,7 @@ def train_run(
     exists = (out / "config.json").exists()
     if exists and resume:
         check_same_config(RunDir.open(out), stored)
-        if _is_trained(RunDir.open(out), config.train):
+        if _is_trained(RunDir.open(out), config.train, stored):
             return _loaded(out, config)
     else:
         RunDir(out).check_free()
@@ -94,6 +94,7 @@ def train_run(
         run.describe(*started)
         trainer = _trainer(config, run, (policy, objective), windows, device)
         trainer.on_step = on_step
+        trainer.resumed_with = ("--env", config.env.name) if is_code(config.env.name) else ()
         budget = _fit(trainer, config)
     if on_note is not None:
         for line in too_dear(budget):
@@ -138,27 +139,31 @@ def _trainer(
 
 def check_same_config(run: RunDir, stored: Mapping[str, Any]) -> None:
     """Refuse a run directory that another configuration was trained in."""
-    changed = differences(_completed(run), stored)
+    changed = differences(_completed(run.read_config(), run.path), stored)
     if changed:
         what = changed[0] or "configuration"
         raise ConfigError(f"{run.path} was started with another {what}; resume it with its own configuration")
 
 
-def _completed(run: RunDir) -> Mapping[str, Any]:
-    """The configuration of a run; fields that are younger than the run have their defaults."""
-    found: Mapping[str, Any] = run.read_config()
+def _completed(found: Any, where: Path) -> Any:
+    """A stored configuration; fields that are younger than it have their defaults."""
     try:
-        return config_to_json(config_from_json(found, run.path))
+        return config_to_json(config_from_json(found, where))
     except CheckpointError:  # of another version, or no configuration: it differs as it is
         return found
 
 
-def _is_trained(run: RunDir, config: TrainConfig) -> bool:
+def _is_trained(run: RunDir, config: TrainConfig, stored: Mapping[str, Any]) -> bool:
     """Whether nothing is left to train, by the last checkpoint alone: data and windows may take minutes."""
     if not (run.checkpoints / "last").exists():
         return False
     with locked(run.path):
-        last = load_checkpoint(resolve_checkpoint(run.checkpoints, "last"), training=True)
+        where = resolve_checkpoint(run.checkpoints, "last")
+        last = load_checkpoint(where, training=True)
+        changed = differences(_completed(last.config, where), stored)
+        if changed:
+            what = f"{run.config} was edited: its {changed[0] or 'configuration'} is not the one of {where.name}"
+            raise CheckpointError(f"{what}, which the weights were trained with; put it back")
         over = Progress.of(last).is_over(config)
         if over:
             run.cut_metrics(last.step)

@@ -27,7 +27,7 @@ from rate.reports.tables.apart import altered_table, tag_tables
 from rate.reports.tables.settings import data_table, settings_table
 from rate.reports.tables.table import Table, cost_table, escape_markdown, score_tables, summary_rows
 from rate.reports.tables.tasks import Tasks, tasks_of, tasks_tables
-from rate.system.files import as_path, check_writable, write_atomically, write_json
+from rate.system.files import as_path, check_writable, plain, write_atomically, write_json
 
 ALT = {
     "heatmap": "score by training length and by case, one panel per model",
@@ -71,11 +71,11 @@ def write_report(runs: Sequence[Path | str], out: Path | str) -> Report:
     _make_directory(out)
     figures = _write_figures(out, groups, tasks, remembered)
     markdown, summary, page = (out / name for name in ("report.md", "summary.json", "index.html"))
-    write_atomically(markdown, _markdown(title, tables, notes, figures))
+    write_atomically(markdown, plain(_markdown(title, tables, notes, figures)))
     write_json(summary, summary_rows(summaries))
     _write_or_remove(out / "recall.json", [panel.facts() for panel in remembered])
     _write_or_remove(out / "tasks.json", tasks.facts() if tasks else None)
-    write_atomically(page, render_page(groups, tables, notes, title, tasks))
+    write_atomically(page, plain(render_page(groups, tables, notes, title, tasks)))
     return Report(
         markdown=markdown,
         summary=summary,

@@ -27,7 +27,7 @@ def pick_device(name: str) -> torch.device:
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device)
+        torch.zeros(1, device=device).item()  # torch's device `meta` makes tensors that hold nothing
     except (RuntimeError, AssertionError) as reason:
         raise ConfigError(f"device {name!r} cannot be used here: {str(reason).splitlines()[0]}") from None
     return device

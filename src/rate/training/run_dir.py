@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -80,9 +80,9 @@ class RunDir:
         except OSError as reason:
             raise disk_error(self.path, reason) from None
 
-    def resume_command(self) -> str:
-        """What the user types to go on with this run."""
-        return shlex.join(["rate", "train", "--out", str(self.path), "--resume", *plugins.options()])
+    def resume_command(self, options: Sequence[str] = ()) -> str:
+        """What the user types to go on with this run, with the options that it needs."""
+        return shlex.join(["rate", "train", "--out", str(self.path), "--resume", *options, *plugins.options()])
 
     @classmethod
     def open(cls, path: Path) -> RunDir:

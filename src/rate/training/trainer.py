@@ -72,6 +72,8 @@ class Trainer:
         self.ranks = ranks or Ranks()
         self.optimizer = build_optimizer(config, (policy, objective))
         self.progress = Progress()
+        self.resumed_with: tuple[str, ...] = ()
+        """Options that the command to go on needs: an environment that is code must be named again."""
         self.saved: int | None = None
         """The step of the last checkpoint."""
         self._clock = time.perf_counter()
@@ -92,7 +94,7 @@ class Trainer:
                 self._after_step(metrics, log)
                 if self.ranks.any(stop.requested):
                     self._save_if_new()
-                    again = f"continue with: {self.run.resume_command()}"
+                    again = f"continue with: {self.run.resume_command(self.resumed_with)}"
                     raise Interrupted(f"stopped at step {self.progress.step} and saved; {again}")
             self._save_if_new()
         return self.progress
