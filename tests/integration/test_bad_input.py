@@ -196,7 +196,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], tuple[str, ...]]] = {
     "nan": (with_nan, ("finite",)),
     "no episodes": (lambda data: edit_card(data, episodes=0, shards=[]), ("episodes",)),
     "truncated": (lambda data: cut(column(data, "actions")), ("actions.npy",)),
-    "truncated card": (lambda data: cut(data / "card.json"), ("card.json is damaged",)),
+    "truncated card": (lambda data: cut(data / "card.json"), ("card.json cannot be read",)),
     "a flipped bit": (lambda data: flip(column(data, "rewards")), ("rewards.npy is damaged",)),
     "version": (lambda data: edit_card(data, version=99), ("version 99",)),
     "format": (lambda data: edit_card(data, format="parquet"), ("not the card",)),
