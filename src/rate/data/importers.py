@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from rate.data.checks import reward_dtype
+from rate.data.dqn_replay import import_dqn_replay
 from rate.data.episodes import as_trajectory, only_dones
 from rate.data.flat import FOLLOWING, Episode, Flat, Key, below, check_columns, common_name, cut, is_read, nested
 from rate.data.hdf5 import open_hdf5, read_tree
@@ -57,11 +58,13 @@ def import_data(
     allow_pickle: bool = False,
     on_note: Callable[[str], None] | None = None,
 ) -> TrajectoryStore:
-    """Write a store at `out` from a file; `spaces` that are not given are inferred from the values.
+    """Write a store at `out` from a file, or from a directory of DQN-replay.
 
-    `on_note` is given what the user should know.
+    `spaces` that are not given are inferred from the values. `on_note` is given what the user should know.
     """
     path, place = Path(source), Path(out)
+    if path.is_dir():
+        return import_dqn_replay(path, place, spaces=spaces, environment=environment)
     if not path.is_file():
         raise DataError(f"no file {shown(path)} to import")
     kind = format or format_of(path)

@@ -1,0 +1,71 @@
+"""Recipes for four Atari games: windows of 90 steps in three segments, as in the paper, on data of scripted players.
+
+The default size is one that a laptop trains, with fewer channels and shorter episodes; `rate-paper` has the paper's.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from rate.config import EnvConfig, RunConfig, edit
+from rate.data.config import DataConfig
+from rate.envs.atari import NAMES
+from rate.evaluation.evaluator import EvalConfig
+from rate.models import MODELS
+from rate.nn.encoding import EncoderConfig
+from rate.recipes.recipe import RECIPES
+from rate.training.config import TrainConfig
+
+WINDOW, SEGMENT = 90, 30
+STEPS = 1500
+"""Steps of an episode of the data; whole games of good players are twenty times as long."""
+
+SIZES: dict[str, Any] = {"layers": 2, "width": 64, "heads": 2, "head_width": 32, "feed_forward": 256}
+FIELDS: dict[str, dict[str, Any]] = {
+    "rate": {**SIZES, "segment_len": SEGMENT, "memory_tokens": 15, "cache_tokens": 90, "valve_heads": 1},
+    "dt": SIZES,
+    "bc-lstm": {},
+    "bc-mlp": {"hidden": 256},
+}
+"""Model to the fields in which it differs from its preset."""
+CHANNELS = (16, 32, 32)
+SCALES = {"atari/breakout": 10.0, "atari/pong": 1.0, "atari/qbert": 1000.0, "atari/seaquest": 1000.0}
+"""By what returns are divided, so that they are of the size of 1 to 20."""
+PAPER: dict[str, Any] = {
+    "model.layers": 6,
+    "model.width": 128,
+    "model.heads": 8,
+    "model.head_width": 16,
+    "model.cache_tokens": 360,
+    "model.encoder": EncoderConfig(name="image"),
+    "train.batch_size": 128,
+    "train.learning_rate": 3e-4,
+    "train.betas": (0.9, 0.95),
+    "train.weight_decay": 0.1,
+}
+
+
+def atari(env: str, model: str) -> RunConfig:
+    """One model on one game."""
+    return RunConfig(
+        recipe=f"{env}/{model}",
+        env=EnvConfig(name=env),
+        model=MODELS.get(model)(WINDOW, **FIELDS[model], encoder=EncoderConfig(name="image", channels=CHANNELS)),
+        data=DataConfig(
+            episodes=40, options=(f"max_steps={STEPS}",), start="random", sample="step", return_scale=SCALES[env]
+        ),
+        train=TrainConfig(window=WINDOW, steps=400, batch_size=8, learning_rate=5e-4),
+        eval=EvalConfig(episodes=10, batch=10, max_steps=STEPS),
+    )
+
+
+def paper(env: str) -> RunConfig:
+    """RATE in the paper's size."""
+    return edit(atari(env, "rate"), {"recipe": f"{env}/rate-paper", **PAPER})
+
+
+for _env in NAMES:
+    RECIPES.add(f"{_env}/rate-paper", partial(paper, _env))
+    for _model in FIELDS:
+        RECIPES.add(f"{_env}/{_model}", partial(atari, _env, _model))
