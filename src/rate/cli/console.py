@@ -40,6 +40,8 @@ def note(text: str) -> None:
 
 EVERY = 10.0
 """Seconds between two lines of progress where there is no terminal."""
+MEASURED = 1.0
+"""Seconds of a task after which its speed is one."""
 
 
 class RateColumn(ProgressColumn):
@@ -71,7 +73,9 @@ class Bar:
     """One line of progress that follows the work from task to task."""
 
     def __init__(self, progress: Progress, what: str, total: int | None, plain: bool = False) -> None:
-        self._progress, self._what, self._total, self._shown = progress, what, total, what
+        self._progress, self._what, self._total = progress, what, total
+        self._shown = ""
+        """The task that is at work; none has begun."""
         self._task = progress.add_task(what, total=total, note="")
         self._plain, self._began, self._first, self._said = plain, time.monotonic(), 0, time.monotonic()
         self.moved = False
@@ -93,10 +97,11 @@ class Bar:
     def _say(self, done: int, total: int | None, note: str) -> None:
         """Where the work is, in one line: for logs and pipes."""
         self._said = now = time.monotonic()
-        speed = (done - self._first) / max(now - self._began, 1e-9)
+        taken = now - self._began
+        speed = (done - self._first) / taken if taken >= MEASURED else 0.0
         of = f"/{total}" if total else ""
         left = f", {round((total - done) / speed)} s left" if total and speed else ""
-        parts = (f"{self._shown} {done}{of}", f"{speed:.1f}/s{left}", note)
+        parts = (f"{self._shown or self._what} {done}{of}", f"{speed:.1f}/s{left}" if speed else "", note)
         print(", ".join(part for part in parts if part), file=sys.stderr, flush=True)
 
     def on_episode(self, done: int, total: int) -> None:

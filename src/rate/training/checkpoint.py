@@ -217,8 +217,12 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Fill an optimiser; what does not fit its parameters would only fail, or be left out, in the next step."""
+    owned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         index, name = key.split(".", 1)
+        if not 0 <= int(index) < len(owned) or value.shape not in ((), owned[int(index)].shape):
+            raise CheckpointError(f"the state of the optimiser does not fit the policy in {shown(key)!r}")
         state.setdefault(int(index), {})[name] = value
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rate.data.windows import Windows
-from rate.errors import DivergedError
+from rate.errors import CheckpointError, DivergedError
 from rate.models.policy import SequencePolicy, unroll
 from rate.objectives.objective import Loss, Objective
 from rate.system.device import autocast
@@ -247,7 +247,10 @@ class Trainer:
         load_weights(self.policy, checkpoint.weights, path)
         with reading(path):
             load_weights(self.objective, without_prefix("objective", checkpoint.training), path)
-            load_optimizer(self.optimizer, without_prefix("optimizer", checkpoint.training))
+            state = without_prefix("optimizer", checkpoint.training)
+            if checkpoint.step and not state:
+                raise CheckpointError(f"{path} holds no state of the optimiser; use another checkpoint")
+            load_optimizer(self.optimizer, state)
             torch.set_rng_state(checkpoint.training["random.cpu"])
             if "random.cuda" in checkpoint.training and self.device.type == "cuda":
                 torch.cuda.set_rng_state(checkpoint.training["random.cuda"], self.device)

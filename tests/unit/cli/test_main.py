@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import torch
 
 from rate import ENVS, MODELS, RECIPES, __version__
 from rate.bench import measuring, run
-from rate.cli import doctor
+from rate.cli import console, doctor
 from rate.cli import main as cli
 from rate.cli.console import bar
 from rate.cli.listing import KINDS
@@ -232,3 +233,18 @@ def test_a_bar_that_nobody_sees_says_nothing(capsys: pytest.CaptureFixture[str])
         progress.on_episode(2, 3)
         progress.on_env_step(ENVS.get("tmaze").case(length=9), 9)
     assert steps and capsys.readouterr() == ("", "")
+
+
+def test_a_line_of_progress_names_no_speed_before_it_is_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that just began, also one that goes on from step 14, has none."""
+    monkeypatch.setattr(console, "EVERY", 0.0)
+    monkeypatch.setattr(console, "MEASURED", 0.2)
+    with bar("training", 30) as progress:
+        progress.to(15, 30, "training")
+        time.sleep(0.25)
+        progress.to(16, 30, "training")
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "training 15/30" and second.startswith("training 16/30, ")
+    assert 0 < float(second.split()[2].removesuffix("/s,")) < 8  # two steps in a quarter of a second or more

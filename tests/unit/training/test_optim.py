@@ -10,11 +10,12 @@ from typing import Any
 import gymnasium as gym
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from rate.errors import ConfigError
+from rate.errors import CheckpointError, ConfigError
 from rate.models import MODELS
 from rate.nn.memory import VALVES
+from rate.training.checkpoint import load_optimizer, optimizer_tensors
 from rate.training.config import TrainConfig
 from rate.training.optim import build_optimizer, learning_rate
 
@@ -170,3 +171,16 @@ def test_the_valve_is_among_the_parameters(tmaze_spaces: Any) -> None:
     yes, _ = decayed([policy])
     assert {id(p) for name, p in policy.named_parameters() if "valve" in name and p.dim() == 2} <= yes
     assert any("valve" in name for name, _ in policy.named_parameters())
+
+
+@pytest.mark.parametrize("damage", [{"0.exp_avg": torch.zeros(7)}, {"9.exp_avg": torch.zeros(2, 3)}])
+def test_the_state_of_another_optimiser_is_refused(damage: dict[str, Tensor]) -> None:
+    """Before the next step fails on it."""
+    layer = nn.Linear(3, 2)
+    optimizer = torch.optim.AdamW(layer.parameters())
+    layer(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    kept = optimizer_tensors(optimizer)
+    load_optimizer(optimizer, kept)
+    with pytest.raises(CheckpointError, match="does not fit the policy in"):
+        load_optimizer(optimizer, {**kept, **damage})
