@@ -143,11 +143,16 @@ class Registry(Generic[T]):
         return lambda value: self.add(name, value)
 
     def get(self, name: str) -> T:
+        self.check(name)
+        value = self._values[name]
+        if isinstance(value, Later):
+            value = self._values[name] = cast(T, value.load())
+        return value
+
+    def check(self, name: str) -> None:
+        """Refuse a name that is not known; nothing is imported for it."""
         if name in self._values:
-            value = self._values[name]
-            if isinstance(value, Later):
-                value = self._values[name] = cast(T, value.load())
-            return value
+            return
         raise UnknownNameError(f"unknown {self.kind} {name!r}; {did_you_mean(str(name), self.names(), self.listing)}")
 
     def summary(self, name: str) -> str:

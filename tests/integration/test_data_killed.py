@@ -74,16 +74,19 @@ def test_killed_at_any_time(which: str, commands: dict[str, tuple[list[str], Pat
     began = time.perf_counter()
     assert ended(start(words)) == 0, Path("said.txt").read_text()
     longest, whole = time.perf_counter() - began, files(home)
-    rng, killed = random.Random(which), 0
-    for _ in range(KILLS):
+    rng, killed, tries = random.Random(which), 0, 0
+    while killed < KILLS and tries < 10 * KILLS:
         if result(home):
             shutil.rmtree(home)
+        tries += 1
         child = start(words)
         time.sleep(rng.uniform(0, longest))
         os.kill(child, signal.SIGKILL)
-        killed += ended(child) == -signal.SIGKILL
+        alive = ended(child) == -signal.SIGKILL
+        killed += alive
+        longest *= 1.0 if alive else 0.95  # the first call took longer than the others do
         assert not result(home) or {name: files(home)[name] for name in result(home)} == result_of(whole)
-    assert killed >= KILLS // 2
+    assert killed == KILLS
     if not result(home):
         assert ended(start(words)) == 0, Path("said.txt").read_text()
     else:

@@ -41,7 +41,7 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         if self.name not in RULES:
-            ENCODERS.get(self.name)
+            ENCODERS.check(self.name)
         if any(channels < 1 for channels in self.channels):
             raise ConfigError(f"model.encoder.channels is {self.channels}; each must be at least 1")
         if self.padding < 0:
