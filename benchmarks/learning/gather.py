@@ -13,7 +13,8 @@ from typing import Any
 
 MODEL = (
     "name", "segment_len", "memory_tokens", "cache_tokens", "valve", "valve_bias", "valve_start", "valve_activation",
-    "memory_noise", "return_to_go", "previous_action", "timesteps", "clock", "width", "layers", "feed_forward",
+    "memory_noise", "memory_noise_from", "encoder",
+    "return_to_go", "previous_action", "timesteps", "clock", "width", "layers", "feed_forward",
 )  # fmt: skip
 TRAIN = ("window", "steps", "batch_size", "learning_rate", "betas", "clip", "action_noise", "segment_lens")
 

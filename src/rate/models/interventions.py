@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import Module
 from torch.utils.hooks import RemovableHandle
 
 from rate.errors import ConfigError
@@ -25,6 +26,7 @@ from rate.models.actor import Actor
 from rate.models.policies.segment import Carried, SegmentPolicy
 from rate.models.policy import SequencePolicy
 from rate.nn.attention import Attention
+from rate.nn.memory import Valve
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,18 +191,22 @@ class Seen:
     """One value that was watched."""
 
     where: str
-    """`memory`, or the name of an attention module."""
+    """`memory`, `hidden`, `prediction`, `valve`, or the name of an attention module."""
     at: Moment
     value: Tensor
-    """Memory that is carried on, (B, M, D); or attention weights, (B, heads, new tokens, slots that they look at)."""
+    """Memory that is carried on, (B, M, D); the hidden vector from which an action is predicted, (B, D), and the
+    prediction; the memories of a valve (B, 4, M, D): incoming, written, kept, and kept had nothing new been written;
+    or attention weights, (B, heads, new tokens, slots that they look at)."""
 
 
 class Recorder(Intervention):
-    """Changes nothing, and keeps what it sees in `seen`: the memory after every segment, and attention weights."""
+    """Changes nothing, and keeps what it sees in `seen`, by default the memory after every segment."""
 
-    def __init__(self, *, memory: bool = True, attention: bool = False) -> None:
+    def __init__(
+        self, *, memory: bool = True, attention: bool = False, hidden: bool = False, valve: bool = False
+    ) -> None:
         super().__init__()
-        self.memory, self.attention = memory, attention
+        self.memory, self.attention, self.hidden, self.valve = memory, attention, hidden, valve
         self.seen: list[Seen] = []
 
     def of(self, where: str) -> list[Seen]:
@@ -214,10 +220,23 @@ class Recorder(Intervention):
         def attended(where: str) -> Callable[..., None]:
             return lambda place, given, mixed: keep(where, place.weights(*given))
 
+        def read_out(place: Module, given: tuple[Tensor], prediction: Tensor) -> None:
+            keep("hidden", given[0])
+            keep("prediction", prediction)
+
+        def updated(place: Valve, given: tuple[Tensor, Tensor, Tensor], kept: tuple[Tensor, Tensor]) -> None:
+            incoming, written, cell = given
+            idle = place.forward(incoming, incoming, cell)[0]  # by the method: no hook fires
+            keep("valve", torch.stack([incoming, written, kept[0], idle], 1))
+
         handles = []
         if self.memory and isinstance(policy, SegmentPolicy):
             hook = policy.carry.register_forward_hook(lambda place, given, carried: keep("memory", carried.memory))
             handles.append(hook)
+        if self.valve and isinstance(policy, SegmentPolicy):
+            handles.append(policy.valve.register_forward_hook(updated))
+        if self.hidden:
+            handles.append(policy.readout.register_forward_hook(read_out))
         if self.attention:
             places = [(name, part) for name, part in policy.named_modules() if isinstance(part, Attention)]
             handles += [part.register_forward_hook(attended(name)) for name, part in places]

@@ -54,6 +54,8 @@ class SequencePolicy(nn.Module, ABC, Generic[S]):
     tokens: Tokens
     action_unit: Unit | None
     """In which the head predicts, where that is fitted to the data."""
+    trained: float = 1.0
+    """Share of its training that is behind it; the trainer sets it, for what changes on the way."""
     takes_oracle: bool = False
     """Whether it takes the privileged fact of its spaces as an input."""
 
@@ -74,27 +76,32 @@ class SequencePolicy(nn.Module, ABC, Generic[S]):
         """K: steps per call of `forward`; None: the whole window is one segment."""
         return None
 
+    @property
+    def cache_tokens(self) -> int:
+        """Hidden states of earlier segments that it keeps."""
+        return 0
+
     @abstractmethod
     def initial_state(self, batch: int) -> S:
         """The state before the first step of an episode."""
 
-    def resegment(self, steps: int) -> None:
-        """Cut into segments of so many steps from now on, where the model has segments."""
-        raise ConfigError(f"{type(self).__name__} has no segments that could be made {steps} steps long")
+    def resegment(self, steps: int | None = None, cache: int | None = None) -> None:
+        """Segments of so many steps and a cache of so many tokens from now on, where it has them; None: as now."""
+        raise ConfigError(f"{type(self).__name__} has no segments, and no cache, whose length could be changed")
 
     @contextmanager
-    def segments_of(self, steps: int | None) -> Iterator[None]:
-        """Segments of so many steps inside of the block; None: of as many as it has."""
-        own = self.segment_len
-        if steps is None or steps == own:
+    def segments_of(self, steps: int | None, cache: int | None = None) -> Iterator[None]:
+        """Segments of so many steps and a cache of so many tokens inside of the block; None: as it has them."""
+        own = self.segment_len, self.cache_tokens
+        wanted = own[0] if steps is None else steps, own[1] if cache is None else cache
+        if wanted == own:
             yield
             return
-        self.resegment(steps)
-        assert own is not None  # else it would have been refused
+        self.resegment(*wanted)
         try:
             yield
         finally:
-            self.resegment(own)
+            self.resegment(*own)
 
     @abstractmethod
     def forward(self, segment: Segment, state: S) -> tuple[Output, S]:

@@ -12,14 +12,14 @@ import gymnasium as gym
 from torch import Tensor, nn
 
 from rate.nn.encoding import EncoderConfig
-from rate.nn.unit import Unit
+from rate.nn.unit import Choices, Unit
 from rate.types import Tree
 
 
 class Encoder(nn.Module, ABC):
     """Built as Encoder(space, width, config); it takes any number of leading axes, those of a segment or of a step."""
 
-    unit: Unit | None
+    unit: Unit | Choices | None
     """In which units it takes its input, where those can be fitted to the data."""
 
     @staticmethod

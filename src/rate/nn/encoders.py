@@ -9,13 +9,15 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rate.errors import ConfigError
 from rate.images import image_layout
 from rate.nn.encoder import Encoder
 from rate.nn.encoding import EARLIER, ENCODERS, RULES, EncoderConfig
-from rate.nn.unit import CLIP, Unit
+from rate.nn.tracing import is_tracing
+from rate.nn.unit import CLIP, Choices, Unit
 from rate.spaces import branches
 from rate.types import Tree
 
@@ -57,6 +59,7 @@ class CategoryEncoder(Encoder):
     """Discrete and MultiDiscrete: the sum of one learned row per component."""
 
     offset: Tensor
+    unit: Choices | None
 
     @staticmethod
     def serves(space: gym.Space[Any]) -> bool:
@@ -72,11 +75,20 @@ class CategoryEncoder(Encoder):
         self.register_buffer("offset", torch.as_tensor(first), persistent=False)
         self.table = nn.Embedding(sum(sizes), width)
         self.share = config.mean_of(len(sizes))
+        self.unit = Choices(sizes) if config.scale == "data" else None
 
     def forward(self, x: Tensor) -> Tensor:
         lead = x.shape[: x.dim() - self.axes]
-        rows: Tensor = self.table(x.reshape(*lead, -1).long() + self.offset)
-        return _scaled(rows.sum(-2), self.share)
+        rows = x.reshape(-1, len(self.offset)).long() + self.offset
+        table = self.table.weight
+        # Rows are added as they are read: a copy of each costs ten times as much where there are many components. As a
+        # graph that would be a loop.
+        try:
+            summed = F.embedding(rows, table).sum(1) if is_tracing() else F.embedding_bag(rows, table, mode="sum")
+        except RuntimeError as error:  # a class without a row: what a table raises
+            raise IndexError(str(error)) from None
+        encoded = summed.view(*lead, -1)
+        return _scaled(encoded, self.share) if self.unit is None else self.unit(encoded, table)
 
 
 class TreeEncoder(nn.Module):
@@ -93,7 +105,7 @@ class TreeEncoder(nn.Module):
         return _scaled(torch.stack(encoded).sum(0), self.share)
 
 
-def units(encoder: nn.Module, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Unit]]:
+def units(encoder: nn.Module, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Unit | Choices]]:
     """The units that can be fitted, each with the keys that lead to its part of the observation."""
     if isinstance(encoder, TreeEncoder):
         for key, part in zip(encoder.keys, encoder.parts, strict=True):

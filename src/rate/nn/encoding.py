@@ -14,7 +14,7 @@ from rate.registry import CONFIG_CLASSES, Registry
 if TYPE_CHECKING:
     from rate.nn.encoder import Encoder
 
-Scale = Literal["like", "sum"]
+Scale = Literal["like", "data", "sum"]
 Normalise = Literal["auto", "on", "off"]
 RULES = ("auto", "classic")
 """Names that stand for a choice by the space."""
@@ -34,7 +34,8 @@ class EncoderConfig:
     """Pixels around an image before its convolutions (encoder image; the paper has 2 for Memory Maze)."""
     scale: Scale = "like"
     """like: sums of parts are divided by the root of their number, and convolutions keep the size of their input, so
-    that tokens of returns, observations and actions start alike; sum: neither."""
+    that tokens of returns, observations and actions start alike. data: the same, and choices are told without their
+    mean over the training data, in units of what is left: walls that are always there hide nothing. sum: neither."""
     normalise: Normalise = "auto"
     """Give observations and actions of a Box in units of the training data; auto: where they are far from 1 there, or
     differ much in size from component to component."""

@@ -41,6 +41,10 @@ class Head(ABC):
         """(..., size) and (..., *action) -> (...): of the distribution that `act` samples from."""
         raise ConfigError("continuous actions have no probabilities; only discrete ones do")
 
+    def probabilities(self, prediction: Tensor) -> tuple[Tensor, ...]:
+        """(..., size) -> for each component (..., choices), what `act` samples from; none if actions are numbers."""
+        return ()
+
     @abstractmethod
     def act(self, prediction: Tensor, sample: bool) -> Tensor:
         """(B, size) -> a batch of actions as the policy's own tokens take them: the most likely, or a sample."""
@@ -81,11 +85,15 @@ class CategoricalHead(Head):
         pairs = zip(self._logits(prediction), self._indices(action), strict=True)
         return torch.stack([x.log_softmax(-1).gather(-1, y[..., None])[..., 0] for x, y in pairs]).sum(0)
 
-    def act(self, prediction: Tensor, sample: bool) -> Tensor:
-        def pick(logits: Tensor) -> Tensor:
-            return torch.multinomial(logits.softmax(-1), 1)[..., 0] if sample else logits.argmax(-1)
+    def probabilities(self, prediction: Tensor) -> tuple[Tensor, ...]:
+        return tuple(logits.softmax(-1) for logits in self._logits(prediction))
 
-        chosen = torch.stack([pick(logits) for logits in self._logits(prediction)], -1)
+    def act(self, prediction: Tensor, sample: bool) -> Tensor:
+        if sample:
+            picked = [torch.multinomial(shares, 1)[..., 0] for shares in self.probabilities(prediction)]
+        else:
+            picked = [logits.argmax(-1) for logits in self._logits(prediction)]
+        chosen = torch.stack(picked, -1)
         chosen = chosen + torch.as_tensor(self.starts, device=chosen.device).flatten()
         return chosen.reshape(*prediction.shape[:-1], *self.shape)
 

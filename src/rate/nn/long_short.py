@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from rate.nn.attention import Rotary, Rows, turn
 from rate.nn.causal import Causal
+from rate.nn.tracing import is_tracing
 
 CHANNELS = 4
 """Neighbouring channels that share one kernel."""
@@ -43,7 +44,8 @@ class Attention(nn.Module):
         batch, length, _ = x.shape
         turned = turn(self.qkv(x).view(batch, length, 3 * self.heads, -1), rows).transpose(1, 2)
         query, key, value = turned.chunk(3, 1)
-        mixed = F.scaled_dot_product_attention(query[:, :, -outputs:], key, value, is_causal=outputs == length)
+        every = bool(outputs == length)  # while a graph is traced, lengths are tensors
+        mixed = F.scaled_dot_product_attention(query[:, :, -outputs:], key, value, is_causal=every)
         attended: Tensor = self.dropout(mixed.transpose(1, 2).flatten(2))
         return attended
 
@@ -65,12 +67,14 @@ class DynamicConvolution(nn.Module):
         gated = F.glu(self.gate(x), -1)
         # Tap j of token t looks at token t + j + 1 - kernel; those before the first token get no weight.
         place = torch.arange(x.shape[1] - outputs, x.shape[1], device=x.device)[:, None]
-        absent = place + torch.arange(self.kernel, device=x.device) < self.kernel - 1
-        logits = self.weights(gated[:, -outputs:]).view(len(x), outputs, -1, self.kernel)  # (B, L, heads, taps)
+        places = place + torch.arange(self.kernel, device=x.device)
+        absent = places < self.kernel - 1
+        logits = self.weights(gated[:, -outputs:]).view(x.shape[0], outputs, -1, self.kernel)  # (B, L, heads, taps)
         weights = self.dropout(logits.masked_fill(absent[:, None], float("-inf")).softmax(-1))
-        # A window over the tokens, not a copy of them: (B, L, heads, channels, taps).
-        taps = F.pad(gated, (0, 0, self.kernel - 1, 0)).unfold(1, self.kernel, 1)[:, -outputs:]
-        taps = taps.view(*weights.shape[:3], CHANNELS, self.kernel)
+        padded = F.pad(gated, (0, 0, self.kernel - 1, 0))
+        # A window over the tokens, not a copy of them, which a graph does not have: (B, L, heads, channels, taps).
+        windows = padded[:, places].transpose(2, 3) if is_tracing() else padded.unfold(1, self.kernel, 1)[:, -outputs:]
+        taps = windows.reshape(*weights.shape[:3], CHANNELS, self.kernel)
         mixed = (taps * weights[:, :, :, None]).sum(-1).flatten(2)
         convolved: Tensor = self.out(mixed + self.bias)
         return convolved

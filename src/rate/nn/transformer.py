@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from rate.nn.attention import Attention, Rotary, Rows
 from rate.nn.gate import Gate
+from rate.nn.tracing import is_tracing
 
 Keys: TypeAlias = Callable[[Tensor], Tensor]
 """New keys and values (B, 2 x kv_heads, L, head width) -> all those that are looked at."""
@@ -66,8 +67,11 @@ class Layer(nn.Module):
         return self.attention.project(self.norm(x), rows)
 
     def mix(self, x: Tensor, query: Tensor, key_value: Tensor, bias: Tensor) -> Tensor:
-        mixed = self.attention(query, key_value, bias)
-        if self.training:
+        return self.finish(x, self.attention(query, key_value, bias))
+
+    def finish(self, x: Tensor, mixed: Tensor) -> Tensor:
+        """What follows the attention: (B, L, D) and the mixed values (B, L, heads x width) -> (B, L, D)."""
+        if self.training or is_tracing():
             x = x + self.dropout(self.attention.out(mixed))
         else:  # the same in one kernel: acting is a chain of small ones
             x = torch.addmm(x.flatten(0, 1), mixed.flatten(0, 1), self.attention.out.weight.t()).view(x.shape)
@@ -82,8 +86,7 @@ class GatedLayer(Layer):
         self.attention_gate = Gate(config.width, resets="old")
         self.feed_forward_gate = Gate(config.width, resets="old") if config.feed_forward else None
 
-    def mix(self, x: Tensor, query: Tensor, key_value: Tensor, bias: Tensor) -> Tensor:
-        mixed = self.attention(query, key_value, bias)
+    def finish(self, x: Tensor, mixed: Tensor) -> Tensor:
         x = self.attention_gate(x, F.relu(self.dropout(self.attention.out(mixed))))
         if self.feed_forward is None or self.feed_forward_gate is None:
             return x

@@ -1,6 +1,7 @@
 """Recipes for T-Maze: every model, trained on 30 steps and evaluated from 9 to 9600, and the suites that compare them.
 
-RATE and its relatives see three segments of ten steps, window models all thirty at once, recurrent ones step by step.
+The recipes are the one recipe. The suites are published with sizes that were chosen before it, and keep them: RATE and
+its relatives see three segments of ten steps, window models all thirty at once, recurrent ones step by step.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from typing import Any
 from rate.config import EnvConfig, RunConfig, edit
 from rate.data.config import DataConfig
 from rate.evaluation.evaluator import EvalConfig
+from rate.facts import Facts
 from rate.models import BUILT_IN, MODELS, ModelConfig
 from rate.nn.encoding import EARLIER
 from rate.objectives import OBJECTIVES
 from rate.recipes.recipe import RECIPES
 from rate.recipes.suites import SUITES, Suite, SuiteRun
+from rate.standard import standard
 from rate.training.config import TrainConfig
 
 WINDOW = 30
@@ -49,11 +52,20 @@ CACHED = ("trxl", "gtrxl")
 """Their published runs have a cache as long as the window, of which training fills two thirds."""
 
 
-def tmaze(model: str, window: int = WINDOW) -> RunConfig:
-    """One model on corridors that take up to `window` steps."""
+FACTS = Facts(steps=WINDOW, open_ended=True, returns_vary=False, numbers=4)
+
+
+def tmaze(model: str) -> RunConfig:
+    """One model on corridors that take up to 30 steps."""
+    data = DataConfig(episodes=6000, options=(f"length={WINDOW}",), oracle=ORACLE.get(model, ""))
+    config = standard("tmaze", model, FACTS, data, EvalConfig(), f"tmaze/{model}")
+    return edit(config, {"eval.cases": _cases(_horizons(config.model))})
+
+
+def earlier(model: str, window: int = WINDOW) -> RunConfig:
+    """One model on corridors that take up to `window` steps, as the published suites have it."""
     cache = {"cache_tokens": 3 * window} if model in CACHED else {}
     preset = MODELS.get(model)(window, **FIELDS.get(model, {}), **cache, encoder=EARLIER)
-    horizons = [horizon for horizon in HORIZONS if not slides(preset) or horizon <= 900]
     objective = OBJECTIVE.get(model, "behaviour-cloning")
     return RunConfig(
         recipe=f"tmaze/{model}",
@@ -62,8 +74,12 @@ def tmaze(model: str, window: int = WINDOW) -> RunConfig:
         objective=OBJECTIVES.get(objective)(name=objective),
         data=DataConfig(episodes=6000, options=(f"length={window}",), oracle=ORACLE.get(model, "")),
         train=TrainConfig(window=window, learning_rate=1e-3),
-        eval=EvalConfig(cases=_cases(horizons)),
+        eval=EvalConfig(cases=_cases(_horizons(preset))),
     )
+
+
+def _horizons(model: ModelConfig) -> list[int]:
+    return [horizon for horizon in HORIZONS if not slides(model) or horizon <= 900]
 
 
 def slides(model: ModelConfig) -> bool:
@@ -98,7 +114,7 @@ def baselines() -> Iterator[SuiteRun]:
         for seed in range(seeds):
             for model in EVERY:
                 late = LATE.get(model, {}) if window > WINDOW else {}
-                base = tmaze(model, window)
+                base = earlier(model, window)
                 changes = {**BUDGET, **late, "seed": seed, **_judged(base.model, seed)}
                 yield SuiteRun(name=f"{model}-{window}/seed{seed}", config=edit(base, changes))
 
@@ -121,7 +137,7 @@ def valves(segment_len: int, changes: dict[str, Any]) -> Iterator[SuiteRun]:
     for seed in range(3):
         for valve in VALVE_NAMES:
             given = {"model.valve": valve, "model.segment_len": segment_len, "model.memory_noise": 0.0}
-            config = edit(tmaze("rate", window), {**BUDGET, **given, "eval.cases": cases, "seed": seed, **changes})
+            config = edit(earlier("rate", window), {**BUDGET, **given, "eval.cases": cases, "seed": seed, **changes})
             yield SuiteRun(name=f"{valve}/seed{seed}", config=config)
 
 
@@ -141,6 +157,11 @@ PAPER: dict[str, Any] = {
 """The paper's size and optimiser for T-Maze."""
 
 for _suite in (
+    Suite(
+        name="tmaze-five-seeds",
+        summary="RATE as it was published first, five seeds, evaluated from 9 to 9600",
+        runs=lambda: [SuiteRun(name=f"rate/seed{n}", config=edit(earlier("rate"), {"seed": n})) for n in range(5)],
+    ),
     Suite(
         name="tmaze-baselines",
         summary="every model, trained on 9, 30 and 90 steps, evaluated from 9 to 9600",

@@ -1,7 +1,6 @@
 """Recipes for the endless T-Maze: every model, trained on three corridors of up to 30 steps, judged on up to thirty.
 
-They have the sizes of the recipes for T-Maze and the budget of its suites. RATE and its relatives see nine segments of
-ten steps, window models all ninety steps at once.
+By the one recipe, RATE and its relatives see three segments of thirty steps, window models all ninety steps at once.
 """
 
 from __future__ import annotations
@@ -9,36 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from rate.config import EnvConfig, RunConfig, edit
+from rate.config import RunConfig, edit
 from rate.data.config import DataConfig
 from rate.evaluation.evaluator import EvalConfig
-from rate.models import MODELS
-from rate.objectives import OBJECTIVES
+from rate.facts import Facts
 from rate.recipes.recipe import RECIPES
 from rate.recipes.suites import SUITES, Suite, SuiteRun
-from rate.recipes.tmaze import EVERY, FIELDS, OBJECTIVE, ORACLE
-from rate.training.config import TrainConfig
+from rate.recipes.tmaze import EVERY, ORACLE
+from rate.standard import standard
 
-CORRIDORS, LENGTH, SEGMENT = 3, 30, 10
+CORRIDORS, LENGTH = 3, 30
 WINDOW = CORRIDORS * LENGTH
 JUDGED = (1, 3, 10, 30)
 NAMES = tuple(model for model in EVERY if model not in ORACLE)
 """There is no oracle here: a clue is known for one corridor only."""
 
 
+FACTS = Facts(steps=WINDOW, open_ended=True, returns_vary=False, numbers=4)
+
+
 def tmaze_endless(model: str) -> RunConfig:
     """One model on three corridors."""
-    objective = OBJECTIVE.get(model, "behaviour-cloning")
-    segments = {"segment_len": SEGMENT} if hasattr(MODELS.get(model)(WINDOW), "segment_len") else {}
-    return RunConfig(
-        recipe=f"tmaze-endless/{model}",
-        env=EnvConfig(name="tmaze-endless"),
-        model=MODELS.get(model)(WINDOW, **{**FIELDS.get(model, {}), **segments}),
-        objective=OBJECTIVES.get(objective)(name=objective),
-        data=DataConfig(episodes=3000, options=(f"corridors={CORRIDORS}", f"length={LENGTH}")),
-        train=TrainConfig(window=WINDOW, steps=500, learning_rate=3e-3),
-        eval=EvalConfig(cases=tuple(f"corridors={count}" for count in JUDGED)),
-    )
+    data = DataConfig(episodes=3000, options=(f"corridors={CORRIDORS}", f"length={LENGTH}"))
+    judged = EvalConfig(cases=tuple(f"corridors={count}" for count in JUDGED))
+    return standard("tmaze-endless", model, FACTS, data, judged, f"tmaze-endless/{model}")
 
 
 for _model in NAMES:

@@ -143,7 +143,7 @@ def test_the_named_encoder_serves_its_parts_and_the_others_keep_their_own() -> N
         (gs.Box(-1, 1, (4,)), {"name": "imag"}, "did you mean 'image'"),
         (gs.Box(-1, 1, (4,)), {"channels": (8, 0)}, "at least 1"),
         (gs.Box(-1, 1, (4,)), {"padding": -1}, "at least 0"),
-        (gs.Box(-1, 1, (4,)), {"scale": "mean"}, "like or sum"),
+        (gs.Box(-1, 1, (4,)), {"scale": "mean"}, "like or data or sum"),
     ],
 )
 def test_what_cannot_be_encoded_is_refused_in_one_line(space: gym.Space[Any], fields: Any, reason: str) -> None:

@@ -49,3 +49,7 @@ def test_valves_differ_in_nothing_else(name: str) -> None:
     assert {model.valve for model in models} == set(VALVE_NAMES)
     assert len({str({**vars(model), "valve": ""}) for model in models}) == 1
     assert {run.config.train.window // run.config.model.segment_len for run in runs} == {5}
+
+
+def test_the_papers_learning_rate_is_constant() -> None:
+    assert {run.config.train.schedule for run in SUITES.get("tmaze-valves-paper").runs()} == {"constant"}

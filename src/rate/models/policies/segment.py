@@ -106,10 +106,11 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         transformer: TransformerConfig,
         valve: Valve,
         memory_noise: float,
+        noise_from: float = 0.0,
     ) -> None:
         super().__init__(spaces, transformer.width)
         self.slots = slots
-        self.memory_noise = memory_noise
+        self.memory_noise, self.noise_from = memory_noise, noise_from
         self.take(Tokens(spaces, tokens))
         self.transformer = Transformer(transformer, slots.visible())
         # Differs from the paper: independent rows. Tokens that start alike are served alike and stay alike.
@@ -121,9 +122,14 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
     def segment_len(self) -> int:
         return self.slots.steps
 
-    def resegment(self, steps: int) -> None:
-        """Cut into segments of so many steps from now on; the weights serve any."""
-        self.slots = replace(self.slots, steps=steps)
+    @property
+    def cache_tokens(self) -> int:
+        return self.slots.cache
+
+    def resegment(self, steps: int | None = None, cache: int | None = None) -> None:
+        """Segments of so many steps and a cache of so many tokens from now on; the weights serve any. None: as now."""
+        slots = self.slots
+        self.slots = replace(slots, steps=steps or slots.steps, cache=slots.cache if cache is None else cache)
         self.transformer.lay_out(self.slots.visible())
 
     def initial_state(self, batch: int) -> SegmentState:
@@ -166,7 +172,7 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
     def _carried(self, state: SegmentState, written: Tensor, cache: tuple[Tensor, ...]) -> Carried:
         kept, cell = self.valve(state.memory, written, state.cell)
         # Differs from the paper: noise between segments, in training only, so that small errors are learnt away.
-        if self.training and self.memory_noise:
+        if self.training and self.memory_noise and self.trained >= self.noise_from:
             kept = kept + self.memory_noise * torch.randn_like(kept)
         carried: Carried = self.carry(Carried(memory=kept, cell=cell, cache=cache))
         return carried

@@ -6,6 +6,7 @@ RMT has no valve and no cache, TrXL has a cache and no memory, GTrXL is TrXL wit
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,13 +43,15 @@ class RateConfig(DecoderConfig):
     valve_feed_forward: int = 0
     """Inner width of the feed-forward network behind the valve's attention (ca1, ca2); 0 leaves it out."""
     valve_bias: float = 0.0
-    """Start of a learned bias per pair of rows in the valve's scores (ca1, ca2), on the diagonal: each row first asks
-    its own successor, and rows stay apart. 0: there is none, as in the paper, and the first updates average the rows.
+    """Start of a learned bias per pair of rows in the valve's scores (ca1, ca2; others have none), on the diagonal: a
+    row first asks its own successor, and rows stay apart. 0: none, as in the paper: the first updates average rows.
     """
     valve_start: ValveStart = "random"
     """How the valve's value path starts (ca1, ca2): `random` as torch has it, or `aligned`, with W_V W_M = 1."""
     memory_noise: float = 0.0
     """Standard deviation of the Gaussian noise added to memory between segments, in training only."""
+    memory_noise_from: float = 0.0
+    """Share of the training after which that noise begins: while memory holds little yet, noise hides all of it."""
     gated: bool = False
     """Gates in place of the decoder's residual sums (GTrXL)."""
 
@@ -59,6 +62,8 @@ class RateConfig(DecoderConfig):
         for field in ("memory_tokens", "cache_tokens", "valve_feed_forward", "valve_bias", "memory_noise"):
             if not 0 <= getattr(self, field) < math.inf:
                 raise ConfigError(f"model.{field} is {getattr(self, field)}; it must be finite and not negative")
+        if not 0 <= self.memory_noise_from <= 1:
+            raise ConfigError(f"model.memory_noise_from is {self.memory_noise_from}; it must lie between 0 and 1")
         from rate.nn.memory import ACTIVATIONS
 
         ACTIVATIONS.get(self.valve_activation)
@@ -72,8 +77,6 @@ class RateConfig(DecoderConfig):
             raise ConfigError(f"model.width = {self.width} is not a multiple of model.valve_heads = {self.valve_heads}")
         if self.valve_feed_forward and not valve.attends:
             raise ConfigError(f"model.valve = {self.valve} has no FFN; leave model.valve_feed_forward 0")
-        if self.valve_bias and not valve.attends:
-            raise ConfigError(f"model.valve = {self.valve} has no scores; leave model.valve_bias 0")
         if not self.memory_tokens and not self.cache_tokens:
             raise ConfigError("nothing is carried between segments; set model.memory_tokens or model.cache_tokens")
 
@@ -93,7 +96,8 @@ class RateConfig(DecoderConfig):
         slots = Slots(
             cache=self.cache_tokens, memory=self.memory_tokens, steps=self.segment_len, per_step=tokens.per_step
         )
-        return SegmentPolicy(spaces, slots, tokens, transformer, VALVES.get(self.valve)(valve), self.memory_noise)
+        noise = self.memory_noise, self.memory_noise_from
+        return SegmentPolicy(spaces, slots, tokens, transformer, VALVES.get(self.valve)(valve), *noise)
 
 
 def divisor_below(window: int, wanted: int) -> int:
@@ -141,20 +145,22 @@ def rmt_preset(window: int, **fields: Any) -> RateConfig:
     return RateConfig(**{"name": "rmt", **base, **fields})
 
 
-def cache_only(window: int) -> dict[str, Any]:
-    """No memory, and a cache that the last segment of a window fills: with it the context is as long as the window."""
-    segment = segment_of(window)
-    cached = 3 * (window - segment if window > segment else window)
-    return {"segment_len": segment, "valve": "none", "feed_forward": 64, "memory_tokens": 0, "cache_tokens": cached}
+def cache_only(window: int, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """No memory, and a cache that is full in the last segment of a window: with it the context is the window."""
+    segment = fields.get("segment_len", segment_of(window))
+    per_step = 1 + sum(bool(fields.get(token, True)) for token in ("return_to_go", "previous_action"))
+    cached = per_step * (window - segment if window > segment else window)
+    base = {"segment_len": segment, "valve": "none", "feed_forward": 64, "memory_tokens": 0, "cache_tokens": cached}
+    return {**base, **fields}
 
 
 @MODELS.register("trxl")
 def trxl_preset(window: int, **fields: Any) -> RateConfig:
     """Transformer-XL: cached hidden states of the segments before, as far as the window goes, and no memory."""
-    return RateConfig(**{"name": "trxl", **cache_only(window), **fields})
+    return RateConfig(**{"name": "trxl", **cache_only(window, fields)})
 
 
 @MODELS.register("gtrxl")
 def gtrxl_preset(window: int, **fields: Any) -> RateConfig:
     """Gated Transformer-XL: gates in place of the residual sums."""
-    return RateConfig(**{"name": "gtrxl", **cache_only(window), "gated": True, **fields})
+    return RateConfig(**{"name": "gtrxl", "gated": True, **cache_only(window, fields)})

@@ -192,6 +192,16 @@ def test_memory_noise_is_for_training_only_and_between_segments() -> None:
     assert not torch.allclose(first[:, K:], second[:, K:], atol=1e-3)
 
 
+def test_memory_noise_begins_when_its_share_of_the_training_is_over() -> None:
+    policy, window = make(memory_noise=0.5, memory_noise_from=0.5, dropout=0.0).train(), make_window(2 * K)
+    with torch.no_grad():
+        policy.trained = 0.49
+        early = [unroll(policy, window).prediction for _ in range(2)]
+        policy.trained = 0.5
+        late = [unroll(policy, window).prediction for _ in range(2)]
+    assert torch.equal(*early) and not torch.allclose(*late, atol=1e-3)
+
+
 def test_the_cell_is_carried_kept_by_rows_that_end_and_new_in_every_episode() -> None:
     policy, window = make(valve="lstm"), make_window(3 * K)
     window.mask[1, K + 1 :] = False  # row 1 ends inside of the second segment
@@ -228,6 +238,9 @@ def test_the_length_of_segments_has_one_home() -> None:
     assert policy.segment_len == policy.slots.steps == K
     with policy.segments_of(None):
         assert policy.segment_len == K
+    with policy.segments_of(K + 2, 7):
+        assert (policy.segment_len, policy.cache_tokens) == (K + 2, 7)
+    assert (policy.segment_len, policy.cache_tokens) == (K, 0)
 
 
 def test_sizes_are_taken_by_name() -> None:

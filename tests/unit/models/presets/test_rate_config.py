@@ -7,12 +7,13 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
+import torch
 
 from rate.errors import ConfigError, UnknownNameError
 from rate.models import MODELS, RateConfig, suggest_config
 from rate.models.policies.segment import SegmentPolicy
 from rate.models.presets.rate import divisor_below
-from rate.types import Spaces
+from rate.types import Segment, Spaces
 
 SPACES = Spaces(observation=gym.spaces.Box(-1, 1, (2,)), action=gym.spaces.Discrete(2))
 
@@ -101,3 +102,31 @@ def test_presets_are_what_their_names_say() -> None:
         policy = config.build(SPACES)
         assert isinstance(policy, SegmentPolicy)
         assert policy.parameter_count() == sum(parameter.numel() for parameter in policy.parameters())
+
+
+@pytest.mark.parametrize("name", ["trxl", "gtrxl"])
+@pytest.mark.parametrize("window", [30, 12, 7])
+@pytest.mark.parametrize("fields", [{}, {"return_to_go": False}, {"segment_len": 1, "previous_action": False}])
+def test_the_cache_is_full_in_the_last_segment_of_a_window_and_not_before(
+    name: str, window: int, fields: dict[str, Any]
+) -> None:
+    policy = MODELS.get(name)(window, width=8, layers=1, heads=1, head_width=8, **fields).build(SPACES)
+    assert isinstance(policy, SegmentPolicy)
+    state, found = policy.initial_state(1), list[bool]()
+    for segment in zero_window(window).split(policy.segment_len):
+        found.append(state.cached == policy.slots.cache)
+        _, state = policy(segment, state)
+    assert found == [False] * (len(found) - 1) + [True]
+
+
+def zero_window(steps: int) -> Segment:
+    number, yes = torch.zeros(1, steps), torch.ones(1, steps, dtype=torch.bool)
+    return Segment(
+        observation=torch.zeros(1, steps, 2),
+        action=number.long(),
+        return_to_go=number,
+        reward=number,
+        terminated=~yes,
+        timestep=torch.arange(steps)[None],
+        mask=yes,
+    )

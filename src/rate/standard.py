@@ -1,0 +1,103 @@
+"""The one recipe: a model and its training follow from the facts of a task, and from nothing else.
+
+`benchmarks/learning` has the study behind it. What a model has no field for, it does not get.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from rate.config import EnvConfig, RunConfig
+from rate.data.config import DataConfig
+from rate.evaluation.evaluator import EvalConfig
+from rate.facts import Facts
+from rate.models import MODELS, ModelConfig
+from rate.nn.encoding import EncoderConfig
+from rate.nn.valves import VALVES
+from rate.objectives import OBJECTIVES
+from rate.training.config import TrainConfig
+
+NARROW, WIDE = 64, 128
+LONGEST_CONTEXT = 210
+"""Steps of a window that slides and is computed anew at each step; windows of longer episodes start anywhere."""
+ROWS, MOST_ROWS = 16, 30
+"""Memory tokens; as many as a segment has steps, up to the most, where all that was seen may be asked for again."""
+STEPS = 2000
+SEEN, MOST_WINDOWS = 3072, 64
+"""Steps of episodes in a batch, however long a window is, so that an optimiser step costs the same on every task; and
+windows, of which more teach a small data set by heart."""
+QUIET = 3 / 4
+"""Share of the training without noise on memory: what it holds at first is smaller than the noise."""
+
+
+def standard(env: str, model: str, facts: Facts, data: DataConfig, judged: EvalConfig, name: str) -> RunConfig:
+    """One model on one task, under the name of a recipe."""
+    chosen = standard_model(model, facts)
+    objective = "cql" if getattr(chosen, "head", "") == "value" else "behaviour-cloning"
+    return RunConfig(
+        recipe=name,
+        env=EnvConfig(name=env),
+        model=chosen,
+        objective=OBJECTIVES.get(objective)(name=objective),
+        data=replace(data, start="auto"),
+        train=standard_training(chosen, facts),
+        eval=judged,
+    )
+
+
+def standard_model(name: str, facts: Facts) -> ModelConfig:
+    """The same tokens, width and depth for all models; what is left is how they remember."""
+    preset = MODELS.get(name)(facts.window)
+    window = _window(preset, facts)
+    width = NARROW if facts.numbers <= NARROW else WIDE
+    wanted: dict[str, Any] = {
+        "width": width,
+        "return_to_go": facts.returns_vary,
+        "previous_action": True,
+        # A clock says the wrong thing beyond the length of the data.
+        "timesteps": 0 if facts.open_ended else facts.steps,
+        "layers": 2,
+        "heads": 4,
+        "head_width": width // 4,
+        "feed_forward": 4 * width,
+        "encoder": EncoderConfig(scale="data"),
+        "hidden": 2 * width,
+        "forget_bias": 3.0,
+        **_memory(preset, facts),
+    }
+    return MODELS.get(name)(window, **{field: wanted[field] for field in wanted if hasattr(preset, field)})
+
+
+def _window(model: ModelConfig, facts: Facts) -> int:
+    """The whole episode, or as much of it as a context that slides can take."""
+    return min(facts.window, LONGEST_CONTEXT) if hasattr(model, "context") else facts.window
+
+
+def _memory(preset: ModelConfig, facts: Facts) -> dict[str, Any]:
+    """What is carried between segments, where a model has memory tokens."""
+    if not getattr(preset, "memory_tokens", 0):
+        return {}
+    aligned = {"valve_bias": 4.0, "valve_start": "aligned"} if VALVES.get(getattr(preset, "valve", "")).attends else {}
+    if not facts.open_ended:
+        return {"segment_len": facts.segment, "memory_tokens": min(MOST_ROWS, max(10, facts.segment)), **aligned}
+    # Acting with the shortest segments of the training, over which memory was carried most often.
+    shortest = max(1, facts.segment // 2)
+    noise = {"memory_noise": 0.3, "memory_noise_from": QUIET}
+    return {"segment_len": shortest, "memory_tokens": ROWS, **aligned, **noise}
+
+
+def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
+    """The same for all models, but that memory that must keep for long is cut into long segments first, then into
+    shorter ones too: long ones teach the task, shorter ones to carry it over one border and two, the shortest to keep.
+    """
+    window = _window(model, facts)
+    lengths = (window, window // 2, facts.segment, facts.segment // 2) if facts.open_ended and window > 1 else ()
+    return TrainConfig(
+        window=window,
+        steps=STEPS,
+        batch_size=min(MOST_WINDOWS, max(1, round(SEEN / window))),
+        learning_rate=3e-3,
+        betas=(0.9, 0.95),
+        segment_lens=lengths if getattr(model, "memory_tokens", 0) else (),
+    )
