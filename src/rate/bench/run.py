@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from rate.bench import models, reading, scan
+from rate.bench import export, models, reading, scan
 from rate.bench import rate_and_dt as pair
 from rate.bench.measuring import Figures
 from rate.models import RateConfig
@@ -59,4 +59,5 @@ def _parts(threads: int, states: Mapping[int, Any], repeats: int) -> list[tuple[
         *((threads, f"reading_{name}", partial(reading.reading, name, few)) for name in reading.LAYOUTS),
         (threads, "mamba_scan", lambda: scan.scan(few)),
         *((threads, f"model {name}", partial(models.measure, name, repeats)) for name in models.configs()),
+        *((threads, f"export {name}", part) for name, part in export.parts(repeats) if threads == 1),
     ]

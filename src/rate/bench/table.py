@@ -13,12 +13,18 @@ def tables(figures: dict[str, Any]) -> Iterator[Table]:
     for key, part in figures.items():
         if key.startswith("threads-"):
             threads = f"{key.removeprefix('threads-')} thread(s)"
-            models = {name.removeprefix(MODEL): row for name, row in part.items() if name.startswith(MODEL)}
-            yield _table(threads, {name: value for name, value in part.items() if not name.startswith(MODEL)})
-            yield _models(f"every model at the size of its T-Maze recipe, {threads}", models)
+            yield _table(threads, {name: value for name, value in part.items() if not name.startswith(tuple(LISTS))})
+            for prefix, title in LISTS.items():
+                rows = {name.removeprefix(prefix): row for name, row in part.items() if name.startswith(prefix)}
+                if rows:
+                    yield _models(f"{title}, {threads}", rows)
 
 
-MODEL = "model "
+LISTS = {
+    "model ": "every model at the size of its T-Maze recipe",
+    "export ": "a step of the PyTorch actor and of the exported policy, one environment",
+}
+"""What is shown as a table of its own, a row for each model: how its figures begin, and its title."""
 
 
 def _models(title: str, rows: dict[str, dict[str, float]]) -> Table:

@@ -34,5 +34,5 @@ def test_every_model_has_a_row() -> None:
 
 
 def test_state_bytes_are_those_of_the_state() -> None:
-    assert models.acting(models.configs()["bc-lstm"], 1)["state_bytes_per_env"] == 2 * 128 * 4
+    assert models.acting(models.configs()["bc-lstm"], 1)["state_bytes_per_env"] == 2 * 2 * 128 * 4
     assert models.acting(models.configs()["bc-mlp"], 1)["state_bytes_per_env"] == 0

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from rate.bench import export, reading
 from rate.bench import rate_and_dt as bench
-from rate.bench import reading
 from rate.bench.run import run_bench
 from rate.models import RateConfig
 
@@ -75,6 +75,7 @@ def test_everything_is_json_and_threads_are_restored(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(bench, "training_in_child", child)
     monkeypatch.setattr(bench, "environment_steps", lambda: 1.0)
+    monkeypatch.setattr(export, "exported", lambda config, spaces, repeats: {"actor_over_exported": 4.0})
     monkeypatch.setattr(reading, "reading", lambda layout, repeats: {"over_training_step": 0.01})
     before, seen = torch.get_num_threads(), []
     figures = run_bench(quick=True, on_progress=lambda done, total, what: seen.append(what))
