@@ -35,6 +35,8 @@ class Frame:
     episode_return: float = 0.0
     picture: str | Array
     """Text, or (height, width, 3) bytes."""
+    observation: Tree
+    """What the agent is given."""
 
 
 def make_to_watch(spec: EnvSpec, kwargs: Mapping[str, Any], modes: Sequence[str]) -> gym.Env[Any, Any]:
@@ -84,8 +86,15 @@ def play(env: gym.Env[Any, Any], who: Actor | Begin, seed: int, max_steps: int, 
     for at in lock_steps(agent, batch, np.array([seed]), max_steps, oracle):
         action, reward = None if at.action is None else at.action[0], float(at.reward[0])
         total += reward
-        picture = picture_of(env, only(at.observation))
-        yield Frame(step=at.number, action=action, reward=reward, episode_return=total, picture=picture)
+        seen = only(at.observation)
+        yield Frame(
+            step=at.number,
+            action=action,
+            reward=reward,
+            episode_return=total,
+            picture=picture_of(env, seen),
+            observation=seen,
+        )
 
 
 def only(batch: Tree) -> Tree:

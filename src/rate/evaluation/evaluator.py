@@ -8,17 +8,19 @@ from __future__ import annotations
 import inspect
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rate.data.distinct import first_digests
 from rate.data.space_json import same_form
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.envs.success import Rule
 from rate.errors import ConfigError
+from rate.evaluation.familiar import share_familiar
 from rate.evaluation.intervals import Interval, estimate, mean_sem, wilson_interval
 from rate.models.acting import PROMPTS, read_intervention
 from rate.models.values import check_number
@@ -83,6 +85,8 @@ class CaseResult:
     batch: int
     cut: int = 0
     """Episodes that the environment had not ended when the steps of the case were over."""
+    known: int | None = None
+    """First observations that differ among the episodes of training; None: that is not known."""
 
     @property
     def scored(self) -> Interval:
@@ -98,6 +102,11 @@ class CaseResult:
     @property
     def return_mean(self) -> Interval:
         return mean_sem([record.episode_return for record in self.records])
+
+    @property
+    def familiar(self) -> float | None:
+        """Share of the episodes whose first observation training held; None: not known."""
+        return share_familiar(self.records)
 
     @property
     def ms_per_step(self) -> float:
@@ -155,6 +164,8 @@ class Evaluator:
     """When an episode is a success; None: as the environment says."""
     intervene: Sequence[str] = ()
     """Interventions under which the policy acts, such as "memory-noise=0.5"."""
+    known: Collection[str] | None = None
+    """Digests of the first observations that training held; None: nobody knows."""
 
     @property
     def intervention(self) -> str:
@@ -175,16 +186,19 @@ class Evaluator:
                 seed=int(seed),
                 episode_return=float(total),
                 length=int(length),
-                success=self._succeeded(float(total), int(length)),
+                success=self.succeeded(float(total), int(length)),
                 target_return=target,
                 checkpoint=checkpoint,
                 step=step,
                 tags={**case.tags, **tags},
                 intervention=self.intervention,
                 prompt=self.config.prompt,
+                familiar=familiar,
             )
             for seeds, found in batches
-            for seed, total, length, tags in zip(seeds, found.returns, found.lengths, self._tags(found), strict=True)
+            for seed, total, length, tags, familiar in zip(
+                seeds, found.returns, found.lengths, self._tags(found), self._familiar(found, policy), strict=True
+            )
         ]
         return CaseResult(
             case=case,
@@ -194,6 +208,7 @@ class Evaluator:
             env_steps=sum(int(found.lengths.max()) for _, found in batches),
             batch=len(batches[0][0]),
             cut=sum(found.cut for _, found in batches),
+            known=None if self.known is None else len(self.known),
         )
 
     @property
@@ -201,7 +216,8 @@ class Evaluator:
         """That of the environment, unless success is named."""
         return self.spec.score if self.success is None else Score(kind="success")
 
-    def _succeeded(self, episode_return: float, length: int) -> bool | None:
+    def succeeded(self, episode_return: float, length: int) -> bool | None:
+        """Whether an episode was a success; None where nobody says what that is."""
         if self.success is not None:
             return self.success(episode_return, length)
         return self.spec.score.succeeded(episode_return)
@@ -228,7 +244,7 @@ class Evaluator:
         try:
             check_fit(case, env.spaces, policy.spaces)
             with acting(policy, config.seed):
-                actor = self._actor(policy, target)
+                actor = self.actor(policy, target)
                 with intervene(actor, *self.intervene, *inside, seed=config.seed):
                     return [(part, rollout(actor, env, part, case.max_steps, watch, self.oracle)) for part in batches]
         finally:
@@ -239,18 +255,25 @@ class Evaluator:
         absent = [name for name in self.spec.tags if name not in found.facts]
         if absent:
             raise ConfigError(f"{self.spec.name} has the tag {absent[0]!r}, which its batch does not give in `info`")
-        columns = [[(name, _text(value)) for value in found.facts[name]] for name in self.spec.tags]
+        columns = [[(name, fact_text(value)) for value in found.facts[name]] for name in self.spec.tags]
         return [dict(row) for row in zip(*columns, strict=True)] if columns else [{} for _ in found.returns]
 
-    def _actor(self, policy: SequencePolicy[Any], target: float) -> Actor:
+    def _familiar(self, found: Episodes, policy: SequencePolicy[Any]) -> list[bool | None]:
+        """Whether training held what each episode saw first."""
+        if self.known is None:
+            return [None for _ in found.returns]
+        return [digest in self.known for digest in first_digests(found.first, policy.spaces.observation)]
+
+    def actor(self, policy: SequencePolicy[Any], target: float) -> Actor:
+        """Who acts as this evaluation has it."""
         from rate.models.actor import Actor
 
         how, scale = self.config, self.return_scale
         return Actor(policy, target_return=target, return_scale=scale, sample=how.sample, prompt=how.prompt)
 
 
-def _text(value: Any) -> str:
-    """A fact of an episode as a tag."""
+def fact_text(value: Any) -> str:
+    """A fact of an episode as a text."""
     return f"{value:g}" if isinstance(value, (int, float, np.number)) else str(value)
 
 

@@ -62,6 +62,8 @@ class Episodes:
     """How many the environment had not ended when the steps were over."""
     facts: Mapping[str, Array]
     """What `reset` said of each episode besides its observation."""
+    first: Tree
+    """What each saw first."""
 
 
 @contextmanager
@@ -126,13 +128,14 @@ def rollout(
     """Returns and lengths of one episode per seed; `watch` is called after every step."""
     returns, lengths, over = np.zeros(len(seeds)), np.zeros(len(seeds), np.int64), np.zeros(len(seeds), bool)
     facts: Mapping[str, Array] = {}
+    first: Tree = None
     for at in lock_steps(agent, env, seeds, max_steps, oracle):
         if at.number == 0:
-            facts = dict(env.info)
+            facts, first = dict(env.info), tree_map(np.array, at.observation)
             continue
         returns[at.rows] += np.where(at.alive, at.reward, 0)
         lengths[at.rows] += at.alive
         over[at.rows] |= at.ended
         if watch is not None:
             watch(at)
-    return Episodes(returns=returns, lengths=lengths, cut=int((~over).sum()), facts=facts)
+    return Episodes(returns=returns, lengths=lengths, cut=int((~over).sum()), facts=facts, first=first)

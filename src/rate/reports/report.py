@@ -24,7 +24,7 @@ from rate.reports.page.methods import METHODS
 from rate.reports.reading.runs import RunSummary, read_runs
 from rate.reports.reading.scores import Experiment, experiments, pooling_notes
 from rate.reports.tables.apart import altered_table, tag_tables
-from rate.reports.tables.settings import data_table, settings_table
+from rate.reports.tables.settings import data_table, familiar_table, settings_table
 from rate.reports.tables.table import Table, cost_table, escape_markdown, score_tables, summary_rows
 from rate.reports.tables.tasks import Tasks, tasks_of, tasks_tables
 from rate.system.files import as_path, check_writable, plain, write_atomically, write_json
@@ -65,7 +65,8 @@ def write_report(runs: Sequence[Path | str], out: Path | str) -> Report:
     tables = _tables(groups, tasks)
     remembered = crosses(groups)
     tables += [recall_table(remembered)] if remembered else []
-    tables += [table for table in (data_table(summaries), settings_table(summaries)) if table is not None]
+    about = (data_table(summaries), familiar_table(summaries), settings_table(summaries))
+    tables += [table for table in about if table is not None]
     notes = _notes(summaries, groups)
     title = f"Report: {_names(groups)}"
     _make_directory(out)

@@ -69,7 +69,7 @@ def half_blocks(picture: Array, columns: int) -> Text:
     height, width = picture.shape[:2]
     columns = max(1, min(columns, width))
     rows = max(1, round(columns * height / width / 2))
-    small = Image.fromarray(_bytes(picture)).resize((columns, 2 * rows), Image.Resampling.BOX)
+    small = Image.fromarray(rgb_bytes(picture)).resize((columns, 2 * rows), Image.Resampling.BOX)
     pairs = np.asarray(small).reshape(rows, 2, columns, 3)
     text = Text(no_wrap=True)
     for upper, lower in pairs:
@@ -107,10 +107,11 @@ def _mp4(slides: Iterable[Slide], fps: float) -> bytes:
 
 
 def _text(slides: Iterable[Slide], fps: float) -> bytes:
-    return "\n".join(f"{slide.caption}\n{_plain(slide.picture)}\n" for slide in slides).encode()
+    return "\n".join(f"{slide.caption}\n{plain_text(slide.picture)}\n" for slide in slides).encode()
 
 
-def _plain(picture: Array | str) -> str:
+def plain_text(picture: Array | str) -> str:
+    """A picture in characters, without the colours of a terminal."""
     return ESCAPE.sub("", picture).rstrip("\n") if isinstance(picture, str) else f"picture of {picture.shape}"
 
 
@@ -126,8 +127,8 @@ def _images(slides: Iterable[Slide], fps: float) -> Iterator[Image.Image]:
     first = next(iterator)
     if isinstance(first.picture, str):  # texts differ in size, and are small enough to be kept
         kept = [first, *iterator]
-        page = _page([_plain(slide.picture) for slide in kept])
-        images = (_framed(_drawn(_plain(slide.picture), page), slide.caption) for slide in kept)
+        page = _page([plain_text(slide.picture) for slide in kept])
+        images = (_framed(_drawn(plain_text(slide.picture), page), slide.caption) for slide in kept)
     else:
         size = _picture_size(first.picture)
         images = (_framed(_scaled(slide.picture, size), slide.caption) for slide in (first, *iterator))
@@ -171,8 +172,8 @@ def _picture_size(picture: Array) -> tuple[int, int]:
 
 def _scaled(picture: Array | str, size: tuple[int, int]) -> Image.Image:
     if isinstance(picture, str):  # an environment that cannot draw one of its states
-        return _drawn(_plain(picture), Page(*size))
-    image = Image.fromarray(_bytes(picture))
+        return _drawn(plain_text(picture), Page(*size))
+    image = Image.fromarray(rgb_bytes(picture))
     grows = size[0] > image.width
     return image.resize(size, Image.Resampling.NEAREST if grows else Image.Resampling.LANCZOS)
 
@@ -202,7 +203,7 @@ def _fitted(caption: str, width: int, height: int) -> tuple[int, list[str]]:
     return SMALLEST, [*kept[:-1], f"{kept[-1][:-1]}…"]
 
 
-def _bytes(picture: Array) -> Array:
+def rgb_bytes(picture: Array) -> Array:
     """(height, width, 3) bytes of what may be grey, or have an alpha channel."""
     picture = np.asarray(picture, dtype=np.uint8)
     return np.repeat(picture[..., None], 3, axis=2) if picture.ndim == 2 else np.ascontiguousarray(picture[..., :3])

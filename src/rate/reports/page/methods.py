@@ -88,6 +88,12 @@ METHODS = (
         "actions is not subtracted.",
     ),
     (
+        "First observations that training held",
+        "Share of the evaluated episodes whose first observation, value for value, was that of a training episode. "
+        "Seeds of training and evaluation are apart, contents need not be. Where all episodes begin alike it is 100 % "
+        "and says nothing; few training episodes that differ say that evaluation repeats them.",
+    ),
+    (
         "Training",
         "Optimiser steps that were made, and the wall-clock time of them with validation and checkpoints, over all "
         "resumes; steps that were lost with a killed process are not counted. Several runs: their mean.",

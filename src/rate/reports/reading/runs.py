@@ -6,16 +6,16 @@ Of each case only the evaluation that was written last counts; earlier checkpoin
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from rate.errors import CheckpointError, ConfigError
+from rate.reports.reading.facts import began, command, number, numbers
 from rate.reports.reading.json_files import read_jsonl, read_object, read_optional_object
 from rate.score import Score
-from rate.system.files import LONGEST_LINE, reading, shown
+from rate.system.files import reading, shown
 from rate.types import EpisodeRecord
 
 EvaluationKey: TypeAlias = tuple[str, str, str, int]
@@ -50,7 +50,7 @@ class CaseSummary:
 
     def tag(self, name: str) -> float | None:
         """The numeric value of a tag, where all episodes agree on one."""
-        values = {_number(record.tags.get(name)) for record in self.records}
+        values = {number(record.tags.get(name)) for record in self.records}
         return values.pop() if len(values) == 1 else None
 
 
@@ -87,6 +87,8 @@ class RunSummary:
     """What started it, as a shell takes it; empty where that was not written down."""
     data_returns: tuple[float, ...] | None = None
     """Least, mean and highest return of the training data; None where they were not written down."""
+    distinct: tuple[float, ...] | None = None
+    """Episodes that were trained on, those that differ, and first observations that do; None: not written down."""
     notes: tuple[str, ...]
     """What a reader of the numbers should know about the files."""
 
@@ -127,13 +129,14 @@ def _summary(path: Path, need_evaluation: bool) -> RunSummary:
         tags=tuple(map(shown, meta.get("tags") or ())),
         axis=shown(meta.get("axis") or "") or _infer_axis(cases),
         axis_unit=shown(meta.get("axis_unit") or ""),
-        train_length=_number(meta.get("train_length")),
-        data_return=_number(meta.get("data_return")),
+        train_length=number(meta.get("train_length")),
+        data_return=number(meta.get("data_return")),
         steps=int(max([0, *_logged(metrics, "step"), *(case.step for case in cases)])),
         train_seconds=next(reversed(_logged(metrics, "time/training_seconds")), None),
-        command=_command(read_optional_object(path / "environment.json").get("command")),
-        data_returns=_returns(meta.get("data_returns")),
-        notes=(*notes, *_began(meta.get("start_from"))),
+        command=command(read_optional_object(path / "environment.json").get("command")),
+        data_returns=numbers(meta.get("data_returns"), ("min", "mean", "max")),
+        distinct=numbers(meta.get("distinct"), ("of", "episodes", "first_observations")),
+        notes=(*notes, *began(meta.get("start_from"))),
     )
 
 
@@ -192,6 +195,7 @@ def _record(line: Mapping[str, Any], path: Path) -> EpisodeRecord:
             tags={shown(key): shown(value) for key, value in (line.get("tags") or {}).items()},
             intervention=str(line.get("intervention") or ""),
             prompt=str(line.get("prompt") or "countdown"),
+            familiar=None if line.get("familiar") is None else bool(line["familiar"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise CheckpointError(f"{path} holds a line that is not an episode record ({error!r})") from error
@@ -231,11 +235,11 @@ def _newest_of_each_seed(records: Sequence[EpisodeRecord]) -> tuple[EpisodeRecor
 def _cost(key: EvaluationKey, lines: Sequence[Mapping[str, Any]]) -> Cost | None:
     for line in reversed(lines):
         if (line.get("case"), line.get("evaluation") or "", line.get("checkpoint"), line.get("step")) == key:
-            threads = _number(line.get("threads"))
-            numbers = [_number(line.get(name)) for name in ("seconds", "env_steps", "ms_per_step", "batch")]
-            seconds, env_steps, ms_per_step, batch = (math.nan if value is None else value for value in numbers)
-            if not all(math.isfinite(value) for value in (seconds, env_steps, ms_per_step, batch)):
+            threads = number(line.get("threads"))
+            known = numbers(line, ("seconds", "env_steps", "ms_per_step", "batch"))
+            if known is None:
                 return None
+            seconds, env_steps, ms_per_step, batch = known
             return Cost(
                 seconds=seconds,
                 env_steps=int(env_steps),
@@ -247,7 +251,7 @@ def _cost(key: EvaluationKey, lines: Sequence[Mapping[str, Any]]) -> Cost | None
 
 
 def _logged(metrics: Sequence[Mapping[str, Any]], key: str) -> list[float]:
-    return [number for line in metrics if (number := _number(line.get(key))) is not None]
+    return [found for line in metrics if (found := number(line.get(key))) is not None]
 
 
 def _score(meta: Mapping[str, Any], records: Sequence[EpisodeRecord]) -> Score:
@@ -265,30 +269,6 @@ def _infer_axis(cases: Sequence[CaseSummary]) -> str | None:
     values = {tag: {case.tag(tag) for case in cases} for tag in tags}
     candidates = [tag for tag, seen in values.items() if None not in seen and len(seen) > 1]
     return candidates[0] if len(candidates) == 1 else None
-
-
-def _command(arguments: Any) -> str:
-    return shown(shlex.join(map(str, arguments)), 4 * LONGEST_LINE) if isinstance(arguments, list) else ""
-
-
-def _returns(stored: Any) -> tuple[float, ...] | None:
-    values = [_number(stored.get(name)) for name in ("min", "mean", "max")] if isinstance(stored, Mapping) else [None]
-    return None if None in values else tuple(value for value in values if value is not None)
-
-
-def _began(stored: Any) -> list[str]:
-    """Where the weights of a run began, if with those of another."""
-    if not isinstance(stored, Mapping):
-        return []
-    return [f"began with the weights of {shown(stored.get('path'))}, step {shown(stored.get('step'))}"]
-
-
-def _number(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _distinct_names(paths: Sequence[Path]) -> list[str]:

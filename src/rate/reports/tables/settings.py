@@ -1,4 +1,4 @@
-"""What runs were made of: every setting in which they differ, the return of their data, and where they began."""
+"""What runs were made of: every setting in which they differ, their data, and what of it evaluation meets again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rate.evaluation.familiar import in_words, share_familiar
 from rate.reports.reading.runs import RunSummary
 from rate.reports.tables.table import Table, format_number
 
@@ -42,6 +43,23 @@ def data_table(runs: Sequence[RunSummary]) -> Table | None:
     return (
         Table(caption="Return of the training data", header=("Runs", "Min", "Mean", "Max"), rows=rows) if rows else None
     )
+
+
+HELD = ("Runs", "Training episodes", "Different ones", "Different first observations", "Evaluated that training held")
+
+
+def familiar_table(runs: Sequence[RunSummary]) -> Table | None:
+    """How many training episodes differ, and what evaluation shares with them; None where no run says it."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for run in runs:
+        shares = in_words({case.case: share_familiar(case.records) for case in run.cases})
+        if shares or run.distinct is not None:
+            counts = ["unknown"] * 3 if run.distinct is None else [f"{count:,.0f}" for count in run.distinct]
+            counts[2] += " (all begin alike)" if counts[2] == "1" else ""
+            found.setdefault((*counts, shares or "unknown"), []).append(run.name)
+    rows = tuple((_named(names), *facts) for facts, names in found.items())
+    caption = "Training episodes that differ, and share of the evaluated first observations that training held"
+    return Table(caption=caption, header=HELD, rows=rows) if rows else None
 
 
 def _listed(values: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
+from rate.evaluation.familiar import share_familiar
 from rate.evaluation.intervals import Interval
 from rate.reports.reading.runs import Cost, RunSummary
 from rate.reports.reading.scores import CaseScore, Experiment, ModelScores, judge
@@ -46,6 +47,8 @@ class Row(TypedDict):
     low: float | None
     """None where a single episode gives no bound."""
     high: float | None
+    familiar: float | None
+    """Share of the episodes whose first observation training held; None where that is not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +133,7 @@ def _run_rows(run: RunSummary) -> list[Row]:
             value=interval.value,
             low=or_none(interval.low),
             high=or_none(interval.high),
+            familiar=share_familiar(case.records),
         )
         rows.append(row)
     return rows

@@ -27,6 +27,7 @@ from rate.reports.tables.table import (
 )
 
 KEYS = ["run", "model", "env", "case", "intervention", "prompt", "episodes", "metric", "value", "low", "high"]
+KEYS += ["familiar"]
 
 
 def read(*paths: Path) -> Sequence[Experiment]:
