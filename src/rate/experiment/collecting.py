@@ -22,6 +22,7 @@ from rate.data.store import TrajectoryStore, is_store
 from rate.envs import ENVS
 from rate.envs.spec import CollectRequest, EnvSpec
 from rate.errors import ConfigError, DataError, RateError
+from rate.experiment.executors import Executor, Work
 from rate.plugins import importer
 from rate.system.signals import Interrupted
 from rate.system.workers import in_processes, report
@@ -53,11 +54,18 @@ class Job:
 
 
 def collect_to(
-    spec: EnvSpec, request: CollectRequest, path: Path, *, workers: int = 1, on_episode: OnEpisode | None = None
+    spec: EnvSpec,
+    request: CollectRequest,
+    path: Path,
+    *,
+    workers: int = 1,
+    executor: Executor | None = None,
+    on_episode: OnEpisode | None = None,
 ) -> None:
     """Collect a data set at a free place; if another process is collecting it there, wait for that one.
 
-    The files are the same, byte by byte, for every number of workers (0: one per core) and after any interruption.
+    The files are the same, byte by byte, for every number of workers (0: one per core) and after any interruption. An
+    `executor` takes the place of workers: it makes the parts, on other machines perhaps.
     """
     if workers < 0:
         raise ConfigError(f"workers is {workers}; it must not be negative")
@@ -78,7 +86,7 @@ def collect_to(
             on_episode(_episodes(Job(spec=spec, request=request, place=place, attempt=place)), request.episodes)
 
     with hold(place, on_wait):
-        _collect_in_parts(spec, request, path, place, workers or os.cpu_count() or 1, on_episode)
+        _collect_in_parts(spec, request, path, place, executor or workers or os.cpu_count() or 1, on_episode)
 
 
 def _collect_at_once(spec: EnvSpec, request: CollectRequest, path: Path, on_episode: OnEpisode | None) -> None:
@@ -91,7 +99,12 @@ def _collect_at_once(spec: EnvSpec, request: CollectRequest, path: Path, on_epis
 
 
 def _collect_in_parts(
-    spec: EnvSpec, request: CollectRequest, path: Path, place: Path, workers: int, on_episode: OnEpisode | None
+    spec: EnvSpec,
+    request: CollectRequest,
+    path: Path,
+    place: Path,
+    workers: int | Executor,
+    on_episode: OnEpisode | None,
 ) -> None:
     """Make the parts that are missing, join all, move; the place is held by this process alone."""
     for left in place.glob("attempt-*"):  # by a process that was killed
@@ -142,10 +155,13 @@ def _drop_damaged(job: Job) -> None:
             shutil.rmtree(job.part(episodes))
 
 
-def _make_parts(job: Job, workers: int, add: Add) -> None:
-    missing = len(parts_of(job.request)) - len(job.complete())
-    jobs, sent = min(workers, missing), _sendable(job)
-    if jobs > 1 and sent is not None:
+def _make_parts(job: Job, workers: int | Executor, add: Add) -> None:
+    done, sent = job.complete(), _sendable(job)
+    missing = [episodes for episodes in parts_of(job.request) if episodes not in done]
+    jobs = min(workers, len(missing)) if isinstance(workers, int) else 1
+    if not isinstance(workers, int) and sent is not None:
+        _hand_out([Part(job=sent, episodes=episodes) for episodes in missing], workers, add)
+    elif jobs > 1 and sent is not None:
         in_processes(
             _in_worker,
             [sent] * jobs,
@@ -157,6 +173,30 @@ def _make_parts(job: Job, workers: int, add: Add) -> None:
             set_up=importer(),
         )
     _work(job, add)  # all of it, or what no worker could do
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One part of a job, for an executor that may begin it again."""
+
+    job: Job
+    episodes: range
+
+
+def _hand_out(parts: list[Part], executor: Executor, add: Add) -> None:
+    def end(part: Part, reason: Exception | None) -> None:
+        _raise(part.job, reason)
+        add(len(part.episodes))
+
+    def lost(part: Part, code: int | None) -> Exception:
+        return _lost(part.job, code)
+
+    executor.run(Work(tasks=parts, do=_in_task, on_start=lambda _: None, on_end=end, lost=lost))
+
+
+def _in_task(part: Part) -> Exception | None:
+    """Collect one part; what goes wrong is the result."""
+    return _told(lambda: _make(part.job, part.episodes, Path(tempfile.mkdtemp(dir=part.job.attempt)), lambda _: None))
 
 
 def _sendable(job: Job) -> Job | None:
@@ -173,7 +213,6 @@ def _work(job: Job, add: Add) -> None:
     """Collect every part that is not taken."""
     if isinstance(job.spec, str) and job.spec not in ENVS:
         return  # it was registered by a program that this process has not run: the first process does the job
-    spec = job.spec if isinstance(job.spec, EnvSpec) else ENVS.get(job.spec)
     for episodes in parts_of(job.request):
         claim = job.attempt / job.part(episodes).name
         if is_store(job.part(episodes)):
@@ -182,17 +221,31 @@ def _work(job: Job, add: Add) -> None:
             claim.mkdir()
         except FileExistsError:
             continue
-        request = replace(job.request, part=episodes)
-        collect(spec, request, claim / "made", lambda done, total: add(1), sync=False)
-        os.rename(claim / "made", job.part(episodes))
+        _make(job, episodes, claim, add)
+
+
+def _make(job: Job, episodes: range, claim: Path, add: Add) -> None:
+    """Collect one part in a directory of its own, and move it."""
+    spec = job.spec if isinstance(job.spec, EnvSpec) else ENVS.get(job.spec)
+    request = replace(job.request, part=episodes)
+    collect(spec, request, claim / "made", lambda done, total: add(1), sync=False)
+    os.rename(claim / "made", job.part(episodes))
 
 
 def _in_worker(job: Job) -> Exception | None:
     """As `_work`; what goes wrong is the result."""
-    try:
-        add, rest = _throttled(report)
+    add, rest = _throttled(report)
+
+    def work() -> None:
         _work(job, add)
         rest()
+
+    return _told(work)
+
+
+def _told(work: Callable[[], None]) -> Exception | None:
+    try:
+        work()
     except (RateError, OSError) as reason:
         return reason
     except Exception as defect:

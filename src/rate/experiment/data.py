@@ -24,6 +24,7 @@ from rate.envs.spec import CollectRequest, EnvSpec, spaces_of
 from rate.errors import DataError
 from rate.evaluation.evaluator import EvalConfig
 from rate.experiment.collecting import collect_to
+from rate.experiment.executors import Executor
 from rate.options import parse_options
 from rate.seeding import Purpose, episode_seeds
 from rate.system.files import read_json, shown
@@ -57,13 +58,18 @@ def _opened(path: str, env: str) -> TrajectoryStore:
 
 
 def collect_once(
-    spec: EnvSpec, request: CollectRequest, on_episode: OnEpisode | None = None, *, workers: int = 1
+    spec: EnvSpec,
+    request: CollectRequest,
+    on_episode: OnEpisode | None = None,
+    *,
+    workers: int = 1,
+    executor: Executor | None = None,
 ) -> Path:
     """The place under `data_root` of the data set that a request names; it is collected if it is not there."""
     path = data_root() / dataset_name(spec, request)
     if not is_store(path):
         try:
-            collect_to(spec, request, path, workers=workers, on_episode=on_episode)
+            collect_to(spec, request, path, workers=workers, executor=executor, on_episode=on_episode)
         except DataError:
             if not is_store(path):  # else another process was faster
                 raise

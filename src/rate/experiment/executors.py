@@ -18,6 +18,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+def never(result: Any) -> bool:
+    """No result says that its task is taken."""
+    return False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Work(Generic[T, R]):
     """Tasks, and what is done with each; tasks, results and `do` can be pickled."""
@@ -29,6 +34,10 @@ class Work(Generic[T, R]):
     on_end: Callable[[T, R], None]
     lost: Callable[[T, int | None], R]
     """The result of a task whose process ended, with this code, before it gave one."""
+    busy: Callable[[R], bool] = never
+    """Whether a result says that the task is taken: where an attempt was lost, that one may still be ending."""
+    on_again: Callable[[T], None] = lambda _: None
+    """A task is begun again, since its process or machine was lost."""
 
 
 class Executor(Protocol):

@@ -83,12 +83,14 @@ def run_all(
     executor: Executor | None = None,
     command: Sequence[str] | None = None,
     on_start: Callable[[str], None] | None = None,
+    on_again: Callable[[str], None] | None = None,
     on_end: Callable[[Outcome], None] | None = None,
 ) -> dict[str, Outcome]:
     """Train and evaluate every run in `out`/its name; with several `jobs`, each in a process of its own.
 
     `threads` is per job; 0: torch's number, divided by the jobs. An `executor` takes the place of both: it says where
-    and when the runs are made. `command` is kept with each run, its name added.
+    and when the runs are made. `command` is kept with each run, its name added. `on_again` tells of a run that is gone
+    on with because its machine was lost.
     """
     if jobs < 1:
         raise ConfigError(f"jobs is {jobs}; it must be at least 1")
@@ -105,6 +107,10 @@ def run_all(
         if on_start is not None:
             on_start(task.name)
 
+    def again(task: RunTask) -> None:
+        if on_again is not None:
+            on_again(task.name)
+
     def end(task: RunTask, outcome: Outcome) -> None:
         outcomes[task.name] = outcome
         if on_end is not None:
@@ -114,7 +120,7 @@ def run_all(
     if executor is None:
         several = jobs > 1 and len(left) > 1
         executor = Processes(jobs=jobs, threads=threads) if several else InProcess(threads=threads)
-    executor.run(Work(tasks=left, do=_attempt, on_start=start, on_end=end, lost=_lost))
+    executor.run(Work(tasks=left, do=_attempt, on_start=start, on_end=end, lost=_lost, busy=_is_locked, on_again=again))
     return outcomes
 
 
@@ -147,8 +153,12 @@ def _attempt(task: RunTask) -> Outcome:
     return Outcome(name=task.name, state="done", seconds=time.perf_counter() - began)
 
 
+def _is_locked(outcome: Outcome) -> bool:
+    return outcome.state == "locked"
+
+
 def _lost(task: RunTask, code: int | None) -> Outcome:
-    return _failed(task, f"its process ended with code {code} and said nothing")
+    return _failed(task, f"its process ended {'' if code is None else f'with code {code} '}and said nothing")
 
 
 def _failed(task: RunTask, reason: str) -> Outcome:

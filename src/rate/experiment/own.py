@@ -15,23 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from rate.config import EnvConfig, RunConfig
+from rate.config import RunConfig, edit
 from rate.data.config import DataConfig
 from rate.data.store import TrajectoryStore
 from rate.envs.find import UNLIMITED, episode_limit, find_env, is_code
 from rate.envs.spec import EnvSpec, EvalCase
 from rate.errors import DataError, RateError
-from rate.evaluation.evaluator import EvalConfig, cases_of
+from rate.evaluation.evaluator import EvalConfig, cases_of, limited
 from rate.experiment.data import arguments, misfits, shares_seeds
-from rate.models import MODELS
-from rate.objectives import OBJECTIVES
+from rate.facts import Facts, facts_of
 from rate.serial import Stored
+from rate.standard import standard
 from rate.system.files import reading, shown
-from rate.training.config import TrainConfig
 
-LONGEST_WINDOW = 90
-"""Windows of longer episodes start anywhere in them."""
-SEGMENTS = 3
+LONGEST_WINDOW = 1024
+"""Steps; windows of longer episodes start anywhere in them."""
 EPISODES = 10
 """Of an evaluation during training."""
 TARGET_QUANTILE = 0.95
@@ -53,28 +51,18 @@ def own(
     The sizes of the model follow from the `window` (None: from the longest episode). `on_note` gets what the user
     should know.
     """
-    window = window or window_of(store)
-    chosen = MODELS.get(model)(window)
-    objective = "cql" if getattr(chosen, "head", "") == "value" else "behaviour-cloning"
-    return RunConfig(
-        recipe="own",
-        env=EnvConfig(name=env),
-        model=chosen,
-        objective=OBJECTIVES.get(objective)(name=objective),
-        data=DataConfig(
-            path=source,
-            start="auto",
-            return_scale=max(1.0, float(np.abs(store.returns).max())),
-        ),
-        train=TrainConfig(window=window, learning_rate=1e-3, evaluate_every=None, evaluate_episodes=EPISODES),
-        eval=_judged(store, find_env(env), on_note) if env else EvalConfig(),
-    )
+    judged, limit = _judged(store, find_env(env), on_note) if env else (EvalConfig(), None)
+    facts = _facts(store, limit, window)
+    data = DataConfig(path=source, return_scale=max(1.0, float(np.abs(store.returns).max())))
+    config = standard(env, model, facts, data, judged, "own")
+    return edit(config, {"train.evaluate_every": None, "train.evaluate_episodes": EPISODES})
 
 
-def window_of(store: TrajectoryStore) -> int:
-    """The longest episode and at most 90 steps, as three segments of one length; a single step is one segment."""
+def _facts(store: TrajectoryStore, limit: int | None, window: int | None) -> Facts:
+    """What the data says; with windows that are shorter than its episodes, the rest of them is asked for as well."""
     longest = int(store.lengths.max())
-    return min(LONGEST_WINDOW, SEGMENTS * -(-longest // SEGMENTS)) if longest > 1 else 1
+    facts, steps = facts_of(store, longer=limit is not None and limit > longest), min(longest, window or LONGEST_WINDOW)
+    return facts if steps == longest else replace(facts, steps=steps, open_ended=True)
 
 
 def named_env(store: TrajectoryStore) -> tuple[str, str]:
@@ -96,8 +84,10 @@ def named_env(store: TrajectoryStore) -> tuple[str, str]:
     return ("", differ[0] + made) if differ else (name, "")
 
 
-def _judged(store: TrajectoryStore, spec: EnvSpec, on_note: Callable[[str], None]) -> EvalConfig:
-    """Where the case of an environment names no target, that is a return which one in twenty episodes reached.
+def _judged(store: TrajectoryStore, spec: EnvSpec, on_note: Callable[[str], None]) -> tuple[EvalConfig, int]:
+    """How a policy is judged, and the steps of an episode then.
+
+    Where the case of an environment names no target, that is a return which one in twenty episodes reached.
 
     The highest return may be luck that no policy can repeat; far below it, the policy is asked for less than it can do.
     """
@@ -107,7 +97,8 @@ def _judged(store: TrajectoryStore, spec: EnvSpec, on_note: Callable[[str], None
     limit = None if case.max_steps < UNLIMITED else _limit(store, spec, case)
     asked = (EvalConfig(seed=seed, episodes=MOST_EPISODES) for seed in itertools.count())
     unseen = next(config.seed for config in asked if not shares_seeds(store, config))
-    return EvalConfig(cases=cases, target_return=target, max_steps=limit, seed=unseen)
+    judged = EvalConfig(cases=cases, target_return=target, max_steps=limit, seed=unseen)
+    return judged, limited(case, judged).max_steps
 
 
 def _limit(store: TrajectoryStore, spec: EnvSpec, case: EvalCase) -> int:

@@ -17,6 +17,8 @@ from rate.errors import CheckpointError, ConfigError, DataError
 from rate.evaluation.evaluator import CaseResult, EvalConfig, Evaluator, OnStep, cases_of, target_of
 from rate.evaluation.held_out import HeldOut, action_error
 from rate.experiment.data import check_same_data, cut_windows, prepare_data
+from rate.experiment.familiar import known_first
+from rate.experiment.model_card import write_card
 from rate.models import ModelConfig, SequencePolicy
 from rate.models.actor import Actor
 from rate.models.rebuild import build_policy
@@ -115,6 +117,7 @@ class Run:
             oracle=data.oracle,
             success=self.config.env.rule,
             intervene=(intervene,) if isinstance(intervene, str) else tuple(intervene),
+            known=known_first(run),
         )
         for case in self.cases(cases, chosen):
             if skip_done and run is not None and self._is_done(run, case, chosen, evaluator.intervention):
@@ -125,6 +128,8 @@ class Run:
             results.append(result)
             if on_case is not None:
                 on_case(result)
+        if run is not None and results:
+            write_card(run, self.policy.parameter_count())
         return results
 
     def held_out(self) -> HeldOut:
@@ -189,6 +194,8 @@ class Run:
             "intervention": result.records[0].intervention,
             "prompt": config.prompt,
             "episodes": len(result.records),
+            "return_mean": to_dict(result.return_mean.value),
+            "success_rate": asdict(success) if (success := result.success_rate) else None,
             "seconds": result.seconds,
             "env_steps": result.env_steps,
             "ms_per_step": result.ms_per_step,

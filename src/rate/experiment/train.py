@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,9 @@ from rate.envs.find import find_env, is_code
 from rate.envs.spec import spaces_of
 from rate.errors import CheckpointError, ConfigError
 from rate.experiment.data import check_same_data, chosen_episodes, cut_windows, never_seen, prepare_data, shares_seeds
+from rate.experiment.familiar import keep_first, training_episodes
 from rate.experiment.judging import Budget, periodic, too_dear
+from rate.experiment.model_card import write_card
 from rate.experiment.run import Run
 from rate.experiment.start import read_start, start_facts, take_weights
 from rate.experiment.units import fit_units
@@ -30,13 +33,16 @@ from rate.models.rebuild import build_policy
 from rate.objectives.objective import Objective, Unroll
 from rate.registry import check_names
 from rate.score import Score
-from rate.system.device import environment_record, pick_device
+from rate.system.device import environment_record
 from rate.system.files import as_path
 from rate.training import trainer as training
 from rate.training.checkpoint import Checkpoint, load_checkpoint, resolve_checkpoint
 from rate.training.config import TrainConfig
+from rate.training.loggers import usable
 from rate.training.progress import Progress
+from rate.training.ranks import Ranks
 from rate.training.run_dir import RunDir, locked
+from rate.training.torchrun import own_device
 from rate.types import Spaces
 
 OnNote = Callable[[str], None]
@@ -52,25 +58,50 @@ def train_run(
     on_episode: OnEpisode | None = None,
     on_step: training.OnStep | None = None,
     on_note: OnNote | None = None,
+    ranks: Ranks | None = None,
 ) -> Run:
     """Train in the directory `out`; with `resume`, go on where its last checkpoint is.
 
     `start_from` is a run, or a checkpoint directory, whose weights this one begins with (train.start_from).
-    `command` is the command line, to be kept with the run; `on_note` gets what the user should know.
+    `command` is the command line, to be kept with the run; `on_note` gets what the user should know. Each of several
+    `ranks` calls this with the same arguments: the first makes the run, the others find it made.
     """
-    out = as_path(out, "out")
+    out, ranks = as_path(out, "out"), ranks or Ranks()
     if not isinstance(config, RunConfig):
         raise ConfigError(f"train_run needs a configuration, not {config!r}; a recipe gives one: rate.recipe(name)")
     config = config if start_from is None else edit(config, {"train.start_from": str(start_from)})
+    told = on_note if ranks.writes else None
+    budget = None
+    with ExitStack() as lock:
+        with ranks.first_alone():
+            trainer = _prepared(config, out, resume or not ranks.writes, command, on_episode, told, ranks, lock)
+        if trainer is not None:
+            trainer.on_step = on_step
+            budget = _fit(trainer, config)
+    _say(told, too_dear(budget))
+    return _loaded(out, config)
+
+
+def _prepared(
+    config: RunConfig,
+    out: Path,
+    resume: bool,
+    command: Sequence[str] | None,
+    on_episode: OnEpisode | None,
+    on_note: OnNote | None,
+    ranks: Ranks,
+    lock: ExitStack,
+) -> training.Trainer | None:
+    """Data, policy and run directory, which is held from now on; None where nothing is left to train."""
     stored = config_to_json(config)
     exists = (out / "config.json").exists()
     if exists and resume:
         check_same_config(RunDir.open(out), stored)
-        if _is_trained(RunDir.open(out), config.train, stored):
-            return _loaded(out, config)
+        if _is_trained(RunDir.open(out), config.train, stored, ranks):
+            return None
     else:
         RunDir(out).check_free()
-    device = pick_device(config.train.device)
+    device, loggers = own_device(config.train.device), _loggers(config, on_note)
     if not config.data.path:  # what cannot work is said before anything is collected
         _learner(config, spaces_of(find_env(config.env.name)))
     store = prepare_data(config.env.name, config.data, on_episode)
@@ -85,30 +116,51 @@ def train_run(
     if exists:
         check_same_data(RunDir.open(out), store)
     windows = cut_windows(config, store, objective.lookahead)
-    if on_note is not None:
-        for line in never_seen(windows[0]):
-            on_note(line)
-    started = environment_record(device, command), {**_meta(config, store), **start_facts(start, config)}
-    run = RunDir.open(out) if exists else RunDir.create(out, stored, *started)
-    with locked(out):
+    _say(on_note, never_seen(windows[0]))
+    run = RunDir(out)
+    if ranks.writes:
+        seen = training_episodes(config, store)
+        facts = {**_meta(config, store), "distinct": seen and seen.counts, **start_facts(start, config)}
+        started = environment_record(device, command), facts
+        run = RunDir.open(out) if exists else RunDir.create(out, stored, *started)
+        lock.enter_context(locked(out))
         run.describe(*started)
-        trainer = _trainer(config, run, (policy, objective), windows, device)
-        trainer.on_step = on_step
-        trainer.resumed_with = ("--env", config.env.name) if is_code(config.env.name) else ()
-        budget = _fit(trainer, config)
+        keep_first(run, seen)
+    trainer = _trainer(config, run, (policy, objective), windows, device, ranks)
+    trainer.resumed_with = _named_again(config, loggers)
+    if ranks.writes:
+        trainer.loggers, trainer.on_save = loggers, partial(write_card, run, policy.parameter_count())
+    return trainer
+
+
+def _loggers(config: RunConfig, on_note: OnNote | None) -> list[str]:
+    """The loggers to use; a file alone sends nothing anywhere."""
+    own, stored = usable(config.train.loggers)
+    _say(on_note, [f"a file names the logger {name}, which is not used; to use it: --train.loggers" for name in stored])
+    return own
+
+
+def _named_again(config: RunConfig, loggers: Sequence[str]) -> tuple[str, ...]:
+    """Options that a file cannot give when the run goes on."""
+    env = ("--env", config.env.name) if is_code(config.env.name) else ()
+    return (*env, "--train.loggers", *loggers) if loggers else env
+
+
+def _say(on_note: OnNote | None, lines: Sequence[str]) -> None:
     if on_note is not None:
-        for line in too_dear(budget):
+        for line in lines:
             on_note(line)
-    return _loaded(out, config)
 
 
 def _fit(trainer: training.Trainer, config: RunConfig) -> Budget | None:
     """Train to the end, judged on the way; returns what that was allowed to cost."""
     trainer.resume()
+    trainer.ranks.meet()  # the first writes from now on
     budget = Budget(since=trainer.progress.seconds) if config.train.evaluate_every is None else None
     if config.env.name and config.train.evaluate_every != 0:
         trainer.evaluate = periodic(config, budget)
     trainer.fit()
+    trainer.ranks.meet()  # else others would read what is not written yet
     return budget
 
 
@@ -123,6 +175,7 @@ def _trainer(
     learner: tuple[SequencePolicy[Any], Objective],
     windows: tuple[Windows, Windows | None],
     device: torch.device,
+    ranks: Ranks,
 ) -> training.Trainer:
     policy, objective = learner
     return training.Trainer(
@@ -134,6 +187,7 @@ def _trainer(
         valid=windows[1],
         device=device,
         stored_config=config_to_json(config),
+        ranks=ranks,
     )
 
 
@@ -153,11 +207,11 @@ def _completed(found: Any, where: Path) -> Any:
         return found
 
 
-def _is_trained(run: RunDir, config: TrainConfig, stored: Mapping[str, Any]) -> bool:
+def _is_trained(run: RunDir, config: TrainConfig, stored: Mapping[str, Any], ranks: Ranks) -> bool:
     """Whether nothing is left to train, by the last checkpoint alone: data and windows may take minutes."""
     if not (run.checkpoints / "last").exists():
         return False
-    with locked(run.path):
+    with locked(run.path) if ranks.writes else nullcontext():
         where = resolve_checkpoint(run.checkpoints, "last")
         last = load_checkpoint(where, training=True)
         changed = differences(_completed(last.config, where), stored)
@@ -165,7 +219,7 @@ def _is_trained(run: RunDir, config: TrainConfig, stored: Mapping[str, Any]) -> 
             what = f"{run.config} was edited: its {changed[0] or 'configuration'} is not the one of {where.name}"
             raise CheckpointError(f"{what}, which the weights were trained with; put it back")
         over = Progress.of(last).is_over(config)
-        if over:
+        if over and ranks.writes:
             run.cut_metrics(last.step)
     return over
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rate.data.column_statistics import Moments, moments
+from rate.data.column_statistics import Moments, class_shares, moments
 from rate.data.columns import escaped
 from rate.data.store import TrajectoryStore
 from rate.models.policy import SequencePolicy
 from rate.nn.encoders import units
 from rate.nn.tokens import Tokens
-from rate.nn.unit import Unit
+from rate.nn.unit import Choices, Unit
 
 APART = 10.0
 """Sizes that differ by more than this, from each other or from 1, are worth a unit."""
@@ -29,6 +29,9 @@ def fit_units(policy: SequencePolicy[Any], store: TrajectoryStore, ids: NDArray[
     """Fit the units of a policy to some episodes: all of them, or those that need it."""
     known: dict[str, Moments] = {}
     for column, unit in _units(policy):
+        if isinstance(unit, Choices):
+            unit.fit(class_shares(store, ids, column))
+            continue
         if column not in known:
             known[column] = moments(store, ids, column)
         found = known[column]
@@ -37,7 +40,7 @@ def fit_units(policy: SequencePolicy[Any], store: TrajectoryStore, ids: NDArray[
             unit.fit(*_per_channel(found, tuple(unit.mean.shape)))
 
 
-def _units(policy: SequencePolicy[Any]) -> Iterator[tuple[str, Unit]]:
+def _units(policy: SequencePolicy[Any]) -> Iterator[tuple[str, Unit | Choices]]:
     """Name of a column, and the unit in which the policy takes it."""
     tokens: Tokens | None = getattr(policy, "tokens", None)  # a model of one's own may have none
     if tokens is not None:

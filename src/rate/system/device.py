@@ -41,6 +41,20 @@ def autocast(precision: str, device: torch.device) -> contextlib.AbstractContext
     return contextlib.nullcontext()
 
 
+def check_compiles(device: torch.device) -> None:
+    """Refuse torch.compile where it cannot make kernels, such as on a CPU without a C++ compiler."""
+    try:
+        torch.compile(lambda x: x.sin() + 1)(torch.zeros(8, device=device))
+    except Exception as reason:  # of the compiler, of the system's headers: torch has many for it
+        why = str(reason).strip().splitlines() or [type(reason).__name__]
+        raise ConfigError(f"train.compile cannot be used here, leave it out: {why[0]}") from None
+
+
+def uncompiled(compiled: bool) -> contextlib.AbstractContextManager[Any]:
+    """Run what is compiled as it is written: kernels for what is done now and then do not pay."""
+    return torch.compiler.set_stance("force_eager") if compiled else contextlib.nullcontext()
+
+
 def versions() -> dict[str, str]:
     """Versions of what results depend on."""
     found = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}

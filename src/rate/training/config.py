@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 
 from rate.errors import ConfigError
-from rate.serial import check_types
+from rate.serial import Stored, check_types
+from rate.training.loggers import LOGGERS
 
 LEAST, LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 EVALUATIONS = 10
@@ -42,6 +43,10 @@ class TrainConfig:
     segment_lens: tuple[int, ...] = ()
     """Lengths of segments to train with: the first alone, then the first two in turn, then three, each time for the
     same share of the steps. One is the model's own. Long ones teach the task, short ones memory. None: its own."""
+    cache_tokens: tuple[int, ...] = ()
+    """Lengths of the cache to train with, one after the other, each for the same share of the steps. The last is the
+    model's own. A long cache teaches the task, and memory takes over what a shorter one no longer holds. None: its own.
+    """
     learning_rate: float = 3e-4
     warmup_steps: int = 100
     schedule: Schedule = "cosine"
@@ -55,6 +60,9 @@ class TrainConfig:
     """Largest norm of the gradient; 0 switches clipping off."""
     precision: Precision = "auto"
     """auto: bfloat16 autocast on a GPU that has it, float32 elsewhere."""
+    compile: bool = False
+    """Let torch.compile make kernels for the policy: the same results but for rounding, after a minute or more. A CPU
+    needs a C++ compiler for it."""
     device: str = "auto"
     """auto: cuda, else mps, else cpu."""
     log_every: int = 10
@@ -69,11 +77,16 @@ class TrainConfig:
     evaluate_episodes: int = 20
     start_from: str = ""
     """A run, or a checkpoint directory, whose weights training begins with; empty: fresh ones."""
+    loggers: tuple[str, ...] = ()
+    """Where metrics also go, as `rate list loggers` shows them; one that only a file names (Stored) is not used."""
 
     def __post_init__(self) -> None:
         check_types(self, "train.")
         self._check_counts()
         self._check_optimizer()
+        for name in self.loggers:
+            if not isinstance(name, Stored):
+                LOGGERS.check(name)
 
     def evaluates_at(self, step: int) -> bool:
         """Whether an evaluation is due after a step."""
@@ -83,17 +96,21 @@ class TrainConfig:
 
     def segment_len_at(self, step: int) -> int | None:
         """The length of the segments at a step; None: the model's own."""
-        known = self._lengths_at(step)
+        known = self._stage(step, self.segment_lens)
         return self.segment_lens[step % known] if known else None
 
-    def is_last_stage(self, step: int) -> bool:
-        """Whether all lengths of segments are in use."""
-        return self._lengths_at(step) == len(self.segment_lens)
+    def cache_tokens_at(self, step: int) -> int | None:
+        """The length of the cache at a step; None: the model's own."""
+        stage = self._stage(step, self.cache_tokens)
+        return self.cache_tokens[stage - 1] if stage else None
 
-    def _lengths_at(self, step: int) -> int:
-        """How many of the lengths of segments take turns at a step."""
-        lengths = len(self.segment_lens)
-        return min(lengths, 1 + step * lengths // self.steps)
+    def is_last_stage(self, step: int) -> bool:
+        """Whether all lengths of segments are in use, and the last length of the cache."""
+        return all(self._stage(step, lengths) == len(lengths) for lengths in (self.segment_lens, self.cache_tokens))
+
+    def _stage(self, step: int, lengths: tuple[int, ...]) -> int:
+        """How many of the lengths were reached at a step; each has the same share of the steps."""
+        return min(len(lengths), 1 + step * len(lengths) // self.steps)
 
     def _check_counts(self) -> None:
         counts = ("window", "steps", "batch_size", "log_every", "validate_every", "checkpoint_every")
@@ -105,6 +122,8 @@ class TrainConfig:
                 raise self._error(field, "not be negative")
         if any(length < 1 for length in self.segment_lens):
             raise self._error("segment_lens", "hold lengths of at least 1")
+        if any(length < 0 for length in self.cache_tokens):
+            raise self._error("cache_tokens", "hold lengths of at least 0")
         if self.bptt_segments is not None and self.bptt_segments < 1:
             raise self._error("bptt_segments", "be at least 1, or None for all")
 

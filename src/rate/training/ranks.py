@@ -6,13 +6,15 @@ gradients of a single process, so the trainer is written for one. Who starts the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rate.errors import ConfigError
+from rate.errors import ConfigError, LeftError
 from rate.objectives.objective import Loss
 
 Reduce = Callable[[Tensor], Tensor]
@@ -80,10 +82,29 @@ class Ranks:
         """Whether it holds on some rank."""
         return flag if self.world == 1 else float(self.reduce(torch.tensor(float(flag)))) > 0
 
-    def draw_apart(self) -> None:
-        """Let the ranks, which have started alike, draw different numbers; the first goes on as it was."""
+    def draw_apart(self, seed: int, step: int) -> None:
+        """Let the ranks draw apart in a step, the same after any resume; the first goes on as it was."""
         if self.rank:
-            torch.manual_seed(int(torch.randint(2**48, ())) + self.rank)
+            drawn = np.random.SeedSequence([seed, step, self.rank]).generate_state(1, np.uint64)
+            torch.manual_seed(int(drawn[0]) >> 1)
+
+    def meet(self) -> None:
+        """Go on when every rank is here."""
+        self.any(False)
+
+    @contextmanager
+    def first_alone(self) -> Iterator[None]:
+        """The first rank goes through the block, then the others do; what ends it there ends them before they begin."""
+        if self.rank and self.any(False):
+            raise LeftError
+        try:
+            yield
+        except BaseException:
+            if self.writes:
+                self.any(True)
+            raise
+        if self.writes:
+            self.any(False)
 
 
 def stacked(values: Sequence[Tensor]) -> Tensor:

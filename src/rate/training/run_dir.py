@@ -42,6 +42,7 @@ class RunDir:
         self.metrics = path / "metrics.jsonl"
         self.episodes = path / "eval.jsonl"
         self.evaluations = path / "evaluations.jsonl"
+        self.first_observations = path / "first_observations.json"
         self.checkpoints = path / "checkpoints"
         self.tensorboard = path / "tensorboard"
 

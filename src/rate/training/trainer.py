@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from rate.data.windows import Windows
 from rate.errors import CheckpointError, DivergedError
 from rate.models.policy import SequencePolicy, unroll
 from rate.objectives.objective import Loss, Objective
-from rate.system.device import autocast
+from rate.system.device import autocast, check_compiles, uncompiled
 from rate.system.files import reading
 from rate.system.signals import Interrupted, StopOnSignal
 from rate.training.checkpoint import (
@@ -71,17 +71,23 @@ class Trainer:
         self.train, self.valid, self.evaluate, self.on_step = train, valid, evaluate, on_step
         self.ranks = ranks or Ranks()
         self.optimizer = build_optimizer(config, (policy, objective))
+        if config.compile:
+            check_compiles(device)
+            self.policy.compile()  # in place: weights keep their names, and acting, which is not compiled, its code
         self.progress = Progress()
         self.resumed_with: tuple[str, ...] = ()
         """Options that the command to go on needs: an environment that is code must be named again."""
+        self.loggers: Sequence[str] = ()
+        """Where metrics also go."""
+        self.on_save: Callable[[], None] | None = None
+        """Called by the process that writes, after every checkpoint."""
         self.saved: int | None = None
         """The step of the last checkpoint."""
         self._clock = time.perf_counter()
 
     def fit(self) -> Progress:
         """Train to the last step, to the end of patience, or to an interrupt (which saves and raises)."""
-        log, self._clock = MetricLog(self.run), time.perf_counter()
-        self.ranks.draw_apart()
+        log, self._clock = MetricLog(self.run, self.loggers), time.perf_counter()
         with log, StopOnSignal() as stop:
             if self.saved is None:
                 self.save()  # so that there is a good one, whatever comes
@@ -106,11 +112,13 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.policy.train()
+        self.policy.trained = step / config.steps
+        self.ranks.draw_apart(self.train.seed, step)
         rows = self.ranks.rows(config.batch_size)
         window = to_tensor(self.train.batch(step, config.batch_size, rows), self.device)
         self.optimizer.zero_grad(set_to_none=True)
         # Backward too: it may run segments again. Outside, the policy has the segments that it acts with.
-        with self.policy.segments_of(config.segment_len_at(step)):
+        with self.policy.segments_of(config.segment_len_at(step), config.cache_tokens_at(step)):
             with autocast(config.precision, self.device):
                 loss = self.ranks.weighed(self.objective(self.policy, window))
             loss.total.backward()  # type: ignore[no-untyped-call]
@@ -156,7 +164,8 @@ class Trainer:
             raise self._diverged(f"the weights are not finite (first in {bad})")
         was_training = self.policy.training
         window = to_tensor(self.train.batch(0, PROBED), self.device)
-        prediction = unroll(self.policy.eval(), window).prediction
+        with uncompiled(self.config.compile):
+            prediction = unroll(self.policy.eval(), window).prediction
         self.policy.train(was_training)
         if not prediction.float().square().isfinite().all():  # a squared error must be finite too
             raise self._diverged("the weights are too large to act with")
@@ -196,10 +205,11 @@ class Trainer:
         """Mean loss over the held-out windows, weighted by real steps."""
         assert self.valid is not None
         self.policy.eval()
-        losses: list[Loss] = [
-            self.objective(self.policy, to_tensor(window, self.device))
-            for window in self.valid.fixed(self.config.batch_size)
-        ]
+        with uncompiled(self.config.compile):
+            losses: list[Loss] = [
+                self.objective(self.policy, to_tensor(window, self.device))
+                for window in self.valid.fixed(self.config.batch_size)
+            ]
         names = ("loss", *losses[0].parts)
         rows = torch.stack([stacked([loss.total, *loss.parts.values()]) for loss in losses]).tolist()
         weights = [int(loss.weight) for loss in losses]
@@ -230,6 +240,8 @@ class Trainer:
         )
         if self.ranks.writes:
             save_checkpoint(self.run.checkpoints, checkpoint, marks=marks)
+            if self.on_save is not None:
+                self.on_save()
         self.saved = self.progress.step
 
     def _save_if_new(self) -> None:

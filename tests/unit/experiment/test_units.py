@@ -145,3 +145,25 @@ def test_training_carries_the_units_of_its_own_episodes(tmp_path: Path) -> None:
         np.testing.assert_allclose(unit.std, seen.std(0), rtol=1e-5)
         resumed = train_run(config, tmp_path / name, resume=True)
         assert resumed.step == 2
+
+
+def test_choices_are_told_without_what_is_always_there(tmp_path: Path) -> None:
+    """One cell of twenty varies: with `data` two observations differ by as much as two tokens do."""
+    rng = np.random.default_rng(0)
+    seen = np.zeros((EPISODES * (LENGTH + 1), 20), np.int64)
+    seen[:, 3] = rng.integers(0, 2, len(seen))
+    done = rng.integers(0, 3, EPISODES * LENGTH)
+    store = made(tmp_path / "grid", seen, done, gs.MultiDiscrete([4] * 20), gs.Discrete(3))
+    apart = {}
+    for scale in ("like", "data"):
+        torch.manual_seed(0)
+        policy = MODELS.get("bc-lstm")(LENGTH, encoder=EncoderConfig(scale=scale)).build(store.spaces)
+        fit_units(policy, store, np.arange(len(store)), always=False)
+        with torch.no_grad():
+            tokens = policy.tokens.observation(torch.as_tensor(seen))
+        apart[scale] = float(tokens.std(0).square().mean().sqrt() / tokens.square().mean().sqrt())
+        assert 0.5 < float(tokens.square().mean().sqrt()) < 2, scale
+    assert apart["like"] < 0.3 and apart["data"] > 0.95
+    shares = policy.tokens.observation.unit.shares.view(20, 4)
+    assert np.allclose(shares[3, :2], [1 - seen[:, 3].mean(), seen[:, 3].mean()]) and shares[0, 0] == 1
+    assert {"tokens.observation.unit.shares", "tokens.observation.unit.scale"} <= set(policy.state_dict())

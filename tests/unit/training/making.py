@@ -15,6 +15,7 @@ from rate.config import config_to_json
 from rate.data.windows import Windows, split_episodes
 from rate.experiment import seed_everything
 from rate.experiment.data import prepare_data
+from rate.experiment.train import fit
 from rate.models import unroll
 from rate.objectives import BehaviourCloning, Objective
 from rate.training.ranks import Ranks
@@ -36,8 +37,10 @@ def trainer_of(
     store = prepare_data("tmaze", run.data)
     train, valid = split_episodes(len(store), run.data.validation_fraction, run.data.seed)
     seed_everything(run.seed)
+    policy = run.model.build(store.spaces)
+    fit(run, store, policy)
     return Trainer(
-        policy=run.model.build(store.spaces),
+        policy=policy,
         objective=objective
         or BehaviourCloning(
             partial(unroll, bptt_segments=run.train.bptt_segments, action_noise=run.train.action_noise)

@@ -162,9 +162,9 @@ def test_a_batch_too_small_for_the_ranks_is_refused() -> None:
 
 def test_ranks_draw_different_numbers_and_the_first_goes_on() -> None:
     drawn = []
-    for rank in range(3):
+    for rank, step in [(0, 3), (1, 3), (2, 3), (1, 4), (1, 3)]:
         torch.manual_seed(5)
-        Ranks(rank=rank, world=3).draw_apart()
+        Ranks(rank=rank, world=3).draw_apart(7, step)
         drawn.append(float(torch.rand(())))
     torch.manual_seed(5)
-    assert drawn[0] == float(torch.rand(())) and len(set(drawn)) == 3
+    assert drawn[0] == float(torch.rand(())) and len(set(drawn)) == 4 and drawn[4] == drawn[1]

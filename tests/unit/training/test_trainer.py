@@ -365,26 +365,34 @@ def test_without_lengths_the_model_keeps_its_own() -> None:
     assert train.segment_len_at(0) is None and train.is_last_stage(0)
 
 
-def test_it_trains_with_the_segments_of_its_stage_and_is_judged_with_its_own(tmp_path: Path) -> None:
-    trainer = trainer_of(tmp_path / "run", steps=6, segment_lens=(9, 3), validate_every=1)
-    trained: list[int | None] = []
-    judged: list[int | None] = []
+def test_the_lengths_of_the_cache_follow_each_other() -> None:
+    train = TrainConfig(steps=8, cache_tokens=(90, 30, 0))
+    assert [train.cache_tokens_at(step) for step in range(9)] == [90, 90, 90, 30, 30, 30, 0, 0, 0]
+    assert [train.is_last_stage(step) for step in (0, 5, 6, 7)] == [False, False, True, True]
+    assert TrainConfig(cache_tokens=()).cache_tokens_at(0) is None
+
+
+def test_it_trains_with_the_lengths_of_its_stage_and_is_judged_with_its_own(tmp_path: Path) -> None:
+    trainer = trainer_of(tmp_path / "run", steps=6, segment_lens=(9, 3), cache_tokens=(8, 5, 0), validate_every=1)
+    trained: list[tuple[int | None, int]] = []
+    judged: list[tuple[int | None, int]] = []
     objective = trainer.objective.forward
 
     def watched(policy: Any, window: Any) -> Any:
-        (trained if policy.training else judged).append(policy.segment_len)
+        (trained if policy.training else judged).append((policy.segment_len, policy.cache_tokens))
         return objective(policy, window)
 
     trainer.objective.forward = watched  # type: ignore[method-assign]
     trainer.fit()
-    assert trained == [9, 9, 9, 3, 9, 3]
-    assert set(judged) == {3} == {trainer.policy.segment_len}
+    assert trained == [(9, 8), (9, 8), (9, 5), (3, 5), (9, 0), (3, 0)]
+    assert set(judged) == {(3, 0)} == {(trainer.policy.segment_len, trainer.policy.cache_tokens)}
 
 
 DRAWN = {"bptt_segments": 2, "action_noise": 0.5}
+STAGES = {"segment_lens": (9, 3), "cache_tokens": (12, 6, 0)}
 
 
-@pytest.mark.parametrize(("stop", "fields"), [*((stop, {"segment_lens": (9, 3)}) for stop in (1, 2, 3)), (2, DRAWN)])
+@pytest.mark.parametrize(("stop", "fields"), [*((stop, STAGES) for stop in (1, 2, 3)), (2, DRAWN)])
 def test_a_run_in_stages_or_with_drawn_errors_resumes_bit_for_bit(
     stop: int, fields: dict[str, Any], tmp_path: Path
 ) -> None:
