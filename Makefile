@@ -10,7 +10,7 @@ UNFINISHED := $(VENV)/.unfinished
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test lint type bench clean
+.PHONY: help setup quickstart test lint type docs bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -49,10 +49,13 @@ lint: $(READY) ## ruff: rules and format
 type: $(READY) ## mypy, strict
 	$(BIN)/mypy
 
+docs: $(READY) ## the documentation as a site that needs no server, in site/; any warning fails
+	$(BIN)/python -m mkdocs build --strict -f docs/.site/mkdocs.yml
+
 bench: $(READY) ## measure acting and training; figures in runs/bench.json
 	@mkdir -p runs
 	$(BIN)/rate bench --json runs/bench.json
 
 clean: ## remove .venv, caches and build products; runs/ and data/ stay
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -19,7 +19,7 @@ from rate.evaluation.evaluator import EvalConfig, cases_of
 from rate.models import MODELS, ModelConfig
 from rate.objectives import OBJECTIVES, BehaviourCloningConfig, ObjectiveConfig
 from rate.registry import CONFIG_CLASSES, check_names
-from rate.serial import check_types, from_dict, to_dict, typed
+from rate.serial import check_types, flat, from_dict, to_dict, typed
 from rate.system.files import reading
 from rate.training.config import TrainConfig
 
@@ -77,6 +77,8 @@ class RunConfig:
         self.model.check_window(self.train.window)
         if self.train.segment_lens:
             self._check_segment_lens(self.train.segment_lens)
+        if self.train.cache_tokens:
+            self._check_cache_tokens(self.train.cache_tokens)
 
     def _check_segment_lens(self, lengths: tuple[int, ...]) -> None:
         own = getattr(self.model, "segment_len", None)
@@ -89,6 +91,16 @@ class RunConfig:
         for length in lengths:
             if window % length:
                 raise ConfigError(f"train.segment_lens holds {length}, which does not divide train.window = {window}")
+
+    def _check_cache_tokens(self, lengths: tuple[int, ...]) -> None:
+        own = getattr(self.model, "cache_tokens", None)
+        if own is None:
+            raise ConfigError(f"{self.model.name} has no cache; leave train.cache_tokens empty")
+        known = f"train.cache_tokens = {' '.join(map(str, lengths))}"
+        if lengths[-1] != own:
+            raise ConfigError(f"{known} must end with the policy's own: model.cache_tokens = {own}")
+        if 0 in lengths and not getattr(self.model, "memory_tokens", 0):
+            raise ConfigError(f"{known} holds 0, but {self.model.name} has no memory: nothing would be carried")
 
 
 def check_seed(name: str, seed: int) -> None:
@@ -105,7 +117,7 @@ def edit(config: T, changes: Mapping[str, Any]) -> T:
     if not isinstance(changes, Mapping) or not all(isinstance(name, str) for name in changes):
         raise ConfigError(f"changes are given as {{name: value}} with names of fields, not as {changes!r}")
     if isinstance(config, RunConfig):
-        changes = {**changes, **implied(config, _flat(changes))}
+        changes = {**changes, **implied(config, flat(changes))}
     known, hints = [item.name for item in fields(config)], typing.get_type_hints(type(config))
     values: dict[str, Any] = {}
     inside: dict[str, dict[str, Any]] = {}
@@ -125,18 +137,19 @@ def edit(config: T, changes: Mapping[str, Any]) -> T:
 
 
 def implied(config: RunConfig, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What follows from given values: a sliding model is trained on the window that it acts with, so one sets both."""
-    window, context = "train.window", "model.context"
+    """What follows from given values: a sliding model is trained on the window that it acts with, so one sets both.
+
+    And where segments become shorter in training, those lengths follow the window and the segments of the policy.
+    """
+    window, context, segment, lengths = "train.window", "model.context", "model.segment_len", "train.segment_lens"
+    before = config.train.window, getattr(config.model, "segment_len", None)
+    model = given.get("model", config.model)
+    now = given.get(window, before[0]), given.get(segment, getattr(model, "segment_len", None))
+    if config.train.segment_lens and lengths not in given and list(map(str, now)) != list(map(str, before)):
+        return {lengths: () if now[1] is None else now}
     if getattr(config.model, "context", None) != config.train.window or (window in given) == (context in given):
         return {}
     return {window: given[context]} if context in given else {context: given[window]}
-
-
-def _flat(changes: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{"train": {"steps": 5}} -> {"train.steps": 5}"""
-    pairs = ((f"{prefix}{name}", value) for name, value in changes.items())
-    inner = (_flat(value, f"{name}.") if isinstance(value, Mapping) else {name: value} for name, value in pairs)
-    return {name: value for part in inner for name, value in part.items()}
 
 
 def config_to_json(config: RunConfig) -> dict[str, Any]:

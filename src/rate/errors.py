@@ -53,3 +53,7 @@ class MissingExtraError(RateError):
 
 class DivergedError(RateError):
     """Training met a loss that is not finite."""
+
+
+class LeftError(RateError):
+    """The first of several processes has said, or will say, why there is no training: the others say nothing."""

@@ -50,7 +50,7 @@ class ImageLayout:
         """(..., *shape) -> (N, channels, height, width), a view where that is possible; values as they are."""
         flat = x.reshape(-1, *self.shape)
         ordered = flat.permute(0, *(1 + axis for axis in (*self.depth, *self.sides)))
-        return ordered.reshape(len(flat), self.channels, *self.size)
+        return ordered.reshape(flat.shape[0], self.channels, *self.size)
 
 
 def image_layout(space: gym.Space[Any]) -> ImageLayout | None:

@@ -81,6 +81,13 @@ def _leaf(hint: Any, data: Any) -> Any:
     return Stored(data) if isinstance(data, str) else data
 
 
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """{"train": {"steps": 5}} -> {"train.steps": 5}"""
+    pairs = ((f"{prefix}{name}", value) for name, value in values.items())
+    inner = (flat(value, f"{name}.") if isinstance(value, Mapping) else {name: value} for name, value in pairs)
+    return {name: value for part in inner for name, value in part.items()}
+
+
 def check_types(config: Any, prefix: str = "") -> None:
     """Refuse values of a dataclass that are not of the types of its fields, in the words of the command line."""
     cls: Any = type(config)

@@ -173,6 +173,8 @@ class EpisodeRecord:
     """What was changed in the policy while it acted, such as memory-noise=0.5; empty: nothing."""
     prompt: str = "countdown"
     """Which return-to-go was shown."""
+    familiar: bool | None = None
+    """Whether training held its first observation; None: not known."""
 
 
 def to_tensor(tree: Tree, device: torch.device | str = "cpu") -> Tree:

@@ -164,6 +164,22 @@ def test_a_policy_that_is_cut_anew_is_the_one_that_is_built_so(memory_config: Ra
     assert torch.equal(acted(policy, window), acted(built, window))
 
 
+@pytest.mark.parametrize(("own", "other"), [(0, 4), (4, 0), (4, 60)])
+def test_a_policy_with_another_cache_is_the_one_that_is_built_so(
+    own: int, other: int, memory_config: RateConfig
+) -> None:
+    spaces = SPACES["vector"]
+    policy, built = (build(replace(memory_config, cache_tokens=tokens), spaces) for tokens in (own, other))
+    built.load_state_dict(policy.state_dict())
+    window = make_window(spaces, LENGTH)
+    before = predict(policy, window)
+    with policy.segments_of(None, other):
+        assert torch.equal(predict(policy, window), predict(built, window))
+        assert torch.equal(acted(policy, window), acted(built, window))
+        assert not torch.allclose(predict(policy, window), before)
+    assert torch.equal(predict(policy, window), before)
+
+
 def test_a_model_without_segments_is_not_cut() -> None:
     with pytest.raises(ConfigError, match="no segments"):
         build(MODELS.get("dt")(K), SPACES["vector"]).resegment(3)

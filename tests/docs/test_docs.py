@@ -24,7 +24,7 @@ import pytest
 import torch
 
 import rate
-from rate.cli import commands, data, listing, play, probe, suite
+from rate.cli import commands, data, export, inspect, listing, play, probe, share, suite
 from rate.cli.main import build, main
 from rate.cli.train import read_arguments
 from rate.envs import ENVS
@@ -33,6 +33,7 @@ from rate.nn.encoding import ENCODERS
 from rate.nn.memory import VALVES
 from rate.objectives import OBJECTIVES, ObjectiveConfig
 from rate.recipes import RECIPES, SUITES
+from rate.training.loggers import LOGGERS
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -48,6 +49,7 @@ EXAMPLES: dict[str, Callable[[], list[str]]] = {
     "quickstart.py": lambda: ["--out", "runs/quick", *tiny(), "--eval.cases", "length=9"],
     "act.py": lambda: [trained("runs/tiny"), "--length", "9"],
     "own_data.py": lambda: ["5"],
+    "camera.py": lambda: ["data/camera", "5"],
 }
 
 
@@ -95,7 +97,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setenv("RATE_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
     monkeypatch.syspath_prepend(tmp_path)  # as for a script that is started there
-    for registry in (ENVS, MODELS, CONFIG_CLASSES, RECIPES, SUITES, VALVES, ENCODERS, OBJECTIVES):
+    for registry in (ENVS, MODELS, CONFIG_CLASSES, RECIPES, SUITES, VALVES, ENCODERS, OBJECTIVES, LOGGERS):
         monkeypatch.setattr(registry, "_values", dict(registry._values))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -124,6 +126,8 @@ def small(words: list[str]) -> list[str] | None:
         return [command, *(re.sub(r"length=\d+", "length=9", word) for word in rest), "--episodes", "2"]
     if command == "probe":
         return [command, *(re.sub(r"length=\d+", "length=30", word) for word in rest), "--episodes", "2"]
+    if command == "inspect":
+        return [command, *(re.sub(r"length=\d+", "length=30", word) for word in rest), "--episodes", "10"]
     if command == "collect":
         return [*words, "--episodes", "20"]
     return None if command == "bench" else words
@@ -166,7 +170,11 @@ def test_long_commands_parse(page: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(listing, "list_names", silent(listing.list_names, called))
     monkeypatch.setattr(play, "play", silent(play.play, called))
     monkeypatch.setattr(probe, "probe", silent(probe.probe, called))
+    monkeypatch.setattr(inspect, "inspect", silent(inspect.inspect, called))
+    monkeypatch.setattr(export, "export", silent(export.export, called))
     monkeypatch.setattr(suite, "suite", silent(suite.suite, called))
+    for name in ("push", "pull"):
+        monkeypatch.setattr(share, name, silent(getattr(share, name), called))
     for words in commands_in(page):
         if words[0] != "train":
             called.clear()
@@ -271,7 +279,7 @@ def test_every_option_of_the_tmaze_expert_is_described() -> None:
 def test_every_example_is_short_and_runs_here() -> None:
     scripts = sorted((ROOT / "examples").glob("*.py"))
     assert {script.name for script in scripts} == set(EXAMPLES)
-    assert all(len(script.read_text().splitlines()) < 60 for script in scripts)
+    assert all(len(script.read_text().splitlines()) < 75 for script in scripts)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -271,7 +271,13 @@ def other_weights(run: Path) -> None:
     import zlib
 
     path = checkpoint_of(run) / "weights.safetensors"
-    save_file({name: torch.cat([value, value], -1) for name, value in load_file(path).items()}, path)
+    save_file(
+        {
+            name: torch.cat([value, value], -1) if value.dim() else value[None]
+            for name, value in load_file(path).items()
+        },
+        path,
+    )
     edit_checkpoint(run, lambda card: card["checksums"].update({path.name: zlib.crc32(path.read_bytes())}))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rate.config import edit
 from rate.experiment import train_run
-from rate.recipes.tmaze import EVERY, tmaze
+from rate.recipes.tmaze import EVERY, earlier
 
 REACTIVE = {"bc-mlp", "cql-mlp"}
 WINDOW = 9
@@ -25,7 +25,7 @@ BUDGET = {
 
 def success(model: str, out: Path) -> dict[int, float]:
     """At the training length, and at three times as much."""
-    run = train_run(edit(tmaze(model, WINDOW), BUDGET), out)
+    run = train_run(edit(earlier(model, WINDOW), BUDGET), out)
     judge = replace(run.config.eval, episodes=60, batch=60)
     results = run.evaluate([f"length={length}" for length in (WINDOW, 3 * WINDOW)], config=judge)
     return {result.case.kwargs["length"]: result.success_rate.value for result in results if result.success_rate}

@@ -58,6 +58,7 @@ def test_every_episode_is_recorded(run: Path, capsys: pytest.CaptureFixture[str]
         "tags",
         "intervention",
         "prompt",
+        "familiar",
     }
     assert all(line.keys() == fields for line in episodes)
     assert len({line["seed"] for line in episodes}) == 5
@@ -78,6 +79,28 @@ def test_what_was_cut_off_is_dropped_before_more_is_added(run: Path) -> None:
         file.write('{"case": "length=9", "se')
     assert main(["eval", str(run), "--episodes", "3"]) == 0
     assert len(lines(run / "eval.jsonl")) == 5
+
+
+def test_it_says_which_share_of_the_first_observations_training_held(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def shares() -> list[float | None]:
+        return [result.familiar for result in load(run).evaluate(["length=9", "length=12"])]
+
+    # Two clues and a noise of three values: all of them are in 200 episodes, whatever their length.
+    kept = run / "first_observations.json"
+    assert len(json.loads(kept.read_text())) == 6 and shares() == [1.0, 1.0]
+    assert main(["eval", str(run)]) == 0
+    line = "first observations that training held: 100 % (training saw 6 different ones; what comes after"
+    assert line in " ".join(capsys.readouterr().out.split())
+    kept.write_text(json.dumps(json.loads(kept.read_text())[:3]))
+    assert all(share is not None and 0 < share < 1 for share in shares())
+    kept.write_text('{"no": "list"}')
+    assert main(["eval", str(run)]) == 2
+    assert "first_observations.json does not hold a list of digests" in capsys.readouterr().err
+    kept.unlink()
+    assert shares() == [None, None]
+    assert {entry["familiar"] for entry in lines(run / "eval.jsonl")} == {True, False, None}
 
 
 def test_no_evaluated_episode_was_collected(run: Path) -> None:

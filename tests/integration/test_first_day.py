@@ -57,7 +57,7 @@ def test_a_line_says_what_is_never_trained_on(data: Path) -> None:
 
 
 def test_recipes_keep_the_start_that_they_name() -> None:
-    assert {recipe(name).data.start for name in ("tmaze/rate", "popgym/RepeatFirst-Easy/rate")} == {"first"}
+    assert recipe("mujoco/hopper/rate").data.start == "random" and recipe("tmaze/rate").data.start == "auto"
 
 
 # ------------------------------------------------------------------------------------------ derived values
@@ -76,7 +76,7 @@ def test_the_context_of_a_sliding_model_sets_its_window() -> None:
 
 def test_segments_follow_from_the_window_of_own_data(data: Path) -> None:
     chosen = read_arguments(["--data", str(data), "--train.window", "30"]).config
-    assert getattr(chosen.model, "segment_len", None) == 10
+    assert getattr(chosen.model, "segment_len", None) == 5
 
 
 def test_help_shows_the_values_that_the_options_lead_to(capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,11 +27,12 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     "held out": lambda run: ["eval", str(run), "--held-out"],
     "play": lambda run: ["play", "--run", str(run), "--max-steps", "2"],
     "probe": lambda run: ["probe", str(run), "--episodes", "2"],
+    "inspect": lambda run: ["inspect", str(run), "--episodes", "10"],
     "report": lambda run: ["report", str(run), "--out", "report"],
     "resume": lambda run: ["train", "--out", str(run), "--resume", "--train.steps", "4"],
     "from": lambda run: ["train", "--from", str(run), "--out", "new", "--train.steps", "1"],
 }
-PLAYING = ("eval", "play", "probe")
+PLAYING = ("eval", "play", "probe", "inspect")
 
 
 def touches(command: str, name: str) -> bool:

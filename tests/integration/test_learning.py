@@ -14,7 +14,7 @@ from rate.experiment import train_run
 
 def plan(steps: int) -> RunConfig:
     """Corridors of up to nine steps, in three segments of three: the clue must cross two borders through memory."""
-    often = {"validate_every": 1000, "checkpoint_every": 1000, "log_every": 50}
+    often = {"validate_every": 1000, "checkpoint_every": 1000, "log_every": 50, "segment_lens": (9, 3, 1)}
     base = config(steps=steps, batch_size=32, learning_rate=5e-3, warmup_steps=20, data={"episodes": 1000}, **often)
     return replace(base, model=replace(base.model, width=32, memory_tokens=3, dropout=0.0))
 

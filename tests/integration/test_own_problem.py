@@ -47,7 +47,7 @@ def config_of(*words: str) -> RunConfig:
     ("model", "options"),
     [
         ("bc-lstm", [*QUICK, "--train.steps", "300"]),
-        pytest.param("rate", ["--train.steps", "200"], marks=pytest.mark.slow),
+        pytest.param("rate", ["--train.steps", "400"], marks=pytest.mark.slow),
     ],
 )
 def test_the_whole_day(model: str, options: list[str], place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,7 +109,7 @@ def test_a_run_that_is_stopped_names_its_environment(store: str) -> None:
 def test_what_the_data_decides(store: str) -> None:
     config = config_of("--data", store, "--env", "my_echo:make")
     assert (config.env.name, config.data.path, config.recipe) == ("my_echo:make", "log", "own")
-    assert (config.train.window, config.model.segment_len, config.data.start) == (6, 2, "auto")
+    assert (config.train.window, config.model.segment_len, config.data.start) == (6, 1, "auto")
     assert (config.data.return_scale, config.eval.target_return, config.eval.max_steps) == (1.0, 1.0, 12)
     edited = config_of("--data", store, "--env", "my_echo:make", "--model", "dt", "--data.return-scale", "5")
     assert (edited.model.name, edited.data.return_scale, edited.train.window) == ("dt", 5.0, 6)
@@ -117,7 +117,8 @@ def test_what_the_data_decides(store: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "window", "start"), [(1, 1, "first"), (2, 3, "first"), (8, 9, "first"), (200, 90, "random")]
+    ("length", "window", "start"),
+    [(1, 1, "first"), (2, 2, "first"), (8, 8, "first"), (200, 204, "first"), (1200, 1050, "random")],
 )
 def test_windows_follow_the_longest_episode(length: int, window: int, start: str, place: Path) -> None:
     last = np.arange(length) == length - 1

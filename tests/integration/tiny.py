@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,18 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from rate.config import RunConfig
-from rate.data.config import DataConfig
 from rate.recipes import recipe
-from rate.training.config import TrainConfig
 
-MODEL = {"layers": 1, "width": 16, "heads": 2, "head_width": 8, "segment_len": 3, "memory_tokens": 2, "dropout": 0.2}
+MODEL: dict[str, Any] = {
+    "layers": 1,
+    "width": 16,
+    "heads": 2,
+    "head_width": 8,
+    "segment_len": 3,
+    "memory_tokens": 2,
+    "dropout": 0.2,
+    "return_to_go": True,
+}
 DATA = {"episodes": 200, "options": ("length=9",)}
 TRAIN = {
     "window": 9,
@@ -28,20 +34,21 @@ TRAIN = {
     "validate_every": 10,
     "checkpoint_every": 8,
     "device": "cpu",
+    "segment_lens": (),
 }
 
 
 def config(seed: int = 0, data: dict[str, Any] | None = None, **train: Any) -> RunConfig:
     """The recipe tmaze/rate, made tiny."""
-    base = recipe("tmaze/rate")
-    return replace(
-        base,
-        model=replace(base.model, **MODEL),
-        data=DataConfig(**{**DATA, **(data or {})}),
-        train=TrainConfig(**{**TRAIN, **train}),
-        eval=replace(base.eval, cases=("length=9",), episodes=8, batch=8),
-        seed=seed,
-    )
+    given = {"model": MODEL, "data": {**DATA, **(data or {})}, "train": {**TRAIN, **train}, "seed": seed}
+    return recipe("tmaze/rate", {**given, "eval": {"cases": ("length=9",), "episodes": 8, "batch": 8}})
+
+
+def _texts(value: Any) -> list[str]:
+    """A flag has no value, a tuple one for each part."""
+    if value is True:
+        return []
+    return [str(part) for part in value] if isinstance(value, tuple) else [str(value)]
 
 
 def words(out: Path | str, *more: str, **train: Any) -> list[str]:
@@ -55,7 +62,7 @@ def words(out: Path | str, *more: str, **train: Any) -> list[str]:
         "eval.batch": 8,
     }
     fields |= {f"train.{name}": value for name, value in {**TRAIN, **train}.items()}
-    pairs = [text for name, value in fields.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+    pairs = [text for name, value in fields.items() for text in (f"--{name.replace('_', '-')}", *_texts(value))]
     return ["train", "tmaze/rate", *pairs, "--out", str(out), *more]
 
 

@@ -65,9 +65,11 @@ def test_it_is_frozen(config: RunConfig) -> None:
         ("model", {"segment_len": 7}, ConfigError),
         ("objective", {"name": "nothing"}, UnknownNameError),
         ("train", {"window": 31}, ConfigError),
-        ("train", {"segment_lens": (30, 5)}, ConfigError),  # not as the model acts
-        ("train", {"segment_lens": (7, 10)}, ConfigError),  # not a part of the window
-        ("train", {"segment_lens": (0, 10)}, ConfigError),
+        ("train", {"segment_lens": (30, 10)}, ConfigError),  # not as the model acts
+        ("train", {"segment_lens": (7, 5)}, ConfigError),  # not a part of the window
+        ("train", {"segment_lens": (0, 5)}, ConfigError),
+        ("train", {"cache_tokens": (30, 5)}, ConfigError),  # not as the model acts
+        ("train", {"cache_tokens": (-1, 0)}, ConfigError),
         ("eval", {"cases": ("length=1",)}, ConfigError),
         ("eval", {"cases": ("depth=9",)}, RateError),
         ("data", {"options": ("length",)}, ConfigError),
@@ -82,14 +84,26 @@ def test_what_cannot_work_is_refused_when_it_is_made(
 
 def test_a_length_of_segments_that_does_not_fit_is_named(config: RunConfig) -> None:
     with pytest.raises(ConfigError, match=r"train\.segment_lens holds 7, which does not divide train\.window = 30"):
-        replace(config, train=replace(config.train, segment_lens=(7, 10)))
+        replace(config, train=replace(config.train, segment_lens=(7, 5)))
 
 
 def test_segments_in_stages_need_a_model_with_segments(config: RunConfig) -> None:
-    for lengths in ((30, 10), (30, 10, 5)):
+    for lengths in ((30, 5), (30, 10, 5)):
         assert replace(config, train=replace(config.train, segment_lens=lengths)).train.segment_lens == lengths
     with pytest.raises(ConfigError, match="dt has no segments"):
         edit(recipe("tmaze/dt"), {"train.segment_lens": (30, 10)})
+
+
+def test_a_cache_in_stages_needs_one_that_ends_as_the_model_has_it(config: RunConfig) -> None:
+    assert replace(config, train=replace(config.train, cache_tokens=(90, 0))).train.cache_tokens == (90, 0)
+    with pytest.raises(
+        ConfigError, match=r"cache_tokens = 90 30 must end with the policy's own: model\.cache_tokens = 0"
+    ):
+        edit(config, {"train.cache_tokens": (90, 30)})
+    with pytest.raises(ConfigError, match=r"dt has no cache; leave train\.cache_tokens empty"):
+        edit(recipe("tmaze/dt"), {"train.cache_tokens": (90, 0)})
+    with pytest.raises(ConfigError, match="trxl has no memory: nothing would be carried"):
+        edit(recipe("tmaze/trxl"), {"train.cache_tokens": (0, 9), "model.cache_tokens": 9})
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63])
@@ -197,12 +211,24 @@ def test_published_configurations_are_those_of_before() -> None:
         stored = json.loads(path.read_text())
         assert "encoder" not in stored["model"]
         config = config_from_json(stored, path)
-        assert config.model.encoder == EARLIER == recipe(config.recipe).model.encoder
+        assert config.model.encoder == EARLIER
 
 
 def test_the_encoder_is_edited_like_any_part(config: RunConfig) -> None:
     changed = edit(config, {"model.encoder": {"name": "image-deep", "channels": [16, 32]}})
-    assert changed.model.encoder == replace(EARLIER, name="image-deep", channels=(16, 32))
+    assert changed.model.encoder == replace(config.model.encoder, name="image-deep", channels=(16, 32))
     assert config_from_json(json.loads(json.dumps(config_to_json(changed))), "here") == changed
     words = ["tmaze/rate", "--model.encoder.channels", "16", "32", "--model.encoder.name", "image-deep"]
     assert read_arguments(words).config == changed
+
+
+def test_lengths_of_segments_follow_the_window_and_the_segments_of_the_policy() -> None:
+    config = recipe("tmaze/rate")
+    assert len(config.train.segment_lens) == 4
+    assert edit(config, {"model.segment_len": 15}).train.segment_lens == (30, 15)
+    assert edit(config, {"train": {"window": 60}}).train.segment_lens == (60, 5)
+    assert edit(config, {"model.segment_len": 15, "train.segment_lens": (15,)}).train.segment_lens == (15,)
+    assert edit(config, {"model.width": 32}).train.segment_lens == config.train.segment_lens
+    own = {"model": replace(config.model, segment_len=3), "train.window": 9}
+    assert edit(config, own).train.segment_lens == (9, 3)
+    assert edit(config, {"model": recipe("tmaze/dt").model}).train.segment_lens == ()

@@ -27,8 +27,10 @@ from rate.envs.find import find_env
 from rate.envs.spec import CollectRequest, EnvSpec
 from rate.errors import ConfigError
 from rate.evaluation.evaluator import CaseResult
+from rate.evaluation.familiar import in_words
 from rate.evaluation.held_out import HeldOut
 from rate.experiment import Run, collect_once, collect_to, data_root
+from rate.experiment.on_ray import OnRay
 from rate.options import parse_options
 from rate.reports import write_report
 from rate.system.files import LONGEST_LINE, plain, shown
@@ -45,6 +47,7 @@ def collect(
     seed: int = 0,
     set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     workers: int = 1,
+    ray: str | None = None,
     out: Path | None = None,
     json: bool = False,
 ) -> None:
@@ -56,6 +59,7 @@ def collect(
         seed: Another seed gives other episodes.
         set: An option of the expert, as name=value; repeat for more.
         workers: Processes that collect, which pays for slow experts; 0: one per core. The data is the same.
+        ray: Collect on the Ray cluster at host:port; without an address: $RAY_ADDRESS, else this machine.
         out: Directory to make; by default one under $RATE_DATA or ./data, named after the request.
         json: Print JSON.
     """
@@ -67,7 +71,8 @@ def collect(
     rows = []
     for name in names:
         began = time.perf_counter()
-        path, store = _collected(find_env(name), request, workers, out)
+        executor = None if ray is None else OnRay(address=ray, shared=out.parent if out else data_root(), fresh=False)
+        path, store = _collected(find_env(name), request, executor or workers, out)
         row = {"path": str(path), "episodes": len(store), "steps": int(store.lengths.sum())}
         rows.append({"environment": name, **row, "seconds": round(time.perf_counter() - began, 3)})
         if not json:
@@ -77,11 +82,14 @@ def collect(
         print_json(rows if len(names) > 1 else rows[0])
 
 
-def _collected(spec: EnvSpec, request: CollectRequest, workers: int, out: Path | None) -> tuple[Path, TrajectoryStore]:
+def _collected(
+    spec: EnvSpec, request: CollectRequest, by: int | OnRay, out: Path | None
+) -> tuple[Path, TrajectoryStore]:
+    workers, executor = (by, None) if isinstance(by, int) else (1, by)
     with bar(f"preparing {spec.name}") as progress:
         if out is not None:
-            collect_to(spec, request, out, workers=workers, on_episode=progress.on_episode)
-        path = out or collect_once(spec, request, progress.on_episode, workers=workers)
+            collect_to(spec, request, out, workers=workers, executor=executor, on_episode=progress.on_episode)
+        path = out or collect_once(spec, request, progress.on_episode, workers=workers, executor=executor)
         return path, open_data(path, data_root())
 
 
@@ -153,6 +161,8 @@ def _show_cases(results: list[CaseResult], skipped: int, json: bool) -> None:
         print_json([case_row(result) for result in results])
     elif results:
         OUT.print(case_table(results))
+        for line in familiar_lines(results):
+            OUT.print(line, markup=False)
 
 
 def _show_held_out(found: HeldOut, json: bool) -> None:
@@ -175,9 +185,20 @@ def case_row(result: CaseResult) -> dict[str, Any]:
         **({result.score.name: result.scored.value} if result.score.kind == "normalised" else {}),
         "return_mean": mean.value,
         "return_sem": mean.value - mean.low if len(result.records) > 1 else None,
+        "familiar": result.familiar,
         "ms_per_step": result.ms_per_step,
         "seconds": result.seconds,
     }
+
+
+def familiar_lines(results: list[CaseResult]) -> list[str]:
+    """One line on what training had seen of the evaluated episodes, where that is known."""
+    found = in_words({result.case.name: result.familiar for result in results})
+    known = results[0].known
+    if not found or known is None:
+        return []
+    among = "training saw one only" if known == 1 else f"training saw {known:,} different ones"
+    return [f"first observations that training held: {found} ({among}; what comes after them may be new)"]
 
 
 def case_table(results: list[CaseResult]) -> Table:

@@ -53,8 +53,8 @@ class RateColumn(ProgressColumn):
 
 
 @contextmanager
-def bar(what: str, total: int | None = None) -> Iterator[Bar]:
-    """A bar that is gone when the work is done."""
+def bar(what: str, total: int | None = None, shown: bool = True) -> Iterator[Bar]:
+    """A bar that is gone when the work is done; of several processes one shows it."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -64,7 +64,7 @@ def bar(what: str, total: int | None = None) -> Iterator[Bar]:
         TextColumn("{task.fields[note]}", markup=False),
     )
     # Where there is no terminal, even a bar that is gone would leave an empty line: now and then there is a line.
-    hidden = not ERR.is_terminal
+    hidden = not (ERR.is_terminal and shown)
     with Progress(*columns, console=ERR, transient=True, refresh_per_second=4, disable=hidden) as progress:
         yield Bar(progress, what, total, plain=hidden)
 

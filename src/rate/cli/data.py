@@ -43,11 +43,12 @@ def info(path: tyro.conf.Positional[str], *, json: bool = False) -> None:
         json: Print JSON.
     """
     store = open_data(path, data_root())
+    differing = distinct(store)
     facts = {
         "path": str(store.path),
         "environment": store.card.get("environment"),
         "episodes": len(store),
-        "distinct": distinct(store),
+        "distinct": differing.counts if differing else None,
         "steps": int(store.lengths.sum()),
         "length": _spread(store.lengths),
         "return": _spread(store.returns),

@@ -15,6 +15,7 @@ from rate.nn.valves import VALVES
 from rate.objectives import OBJECTIVES
 from rate.recipes import RECIPES, SUITES
 from rate.registry import Registry, families
+from rate.training.loggers import LOGGERS
 
 KINDS: dict[str, Registry[Any]] = {
     "envs": ENVS,
@@ -26,9 +27,20 @@ KINDS: dict[str, Registry[Any]] = {
     "objectives": OBJECTIVES,
     "interventions": INTERVENTIONS,
     "prompts": PROMPTS,
+    "loggers": LOGGERS,
 }
 Kind = Literal[
-    "all", "envs", "models", "recipes", "suites", "valves", "encoders", "objectives", "interventions", "prompts"
+    "all",
+    "envs",
+    "models",
+    "recipes",
+    "suites",
+    "valves",
+    "encoders",
+    "objectives",
+    "interventions",
+    "prompts",
+    "loggers",
 ]
 
 

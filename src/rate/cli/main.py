@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import rate
 from rate import plugins
-from rate.errors import ConfigError, RateError, StoredCodeError
+from rate.errors import ConfigError, LeftError, RateError, StoredCodeError
 from rate.registry import Registry
 from rate.system.files import LONGEST_LINE, shown
 from rate.system.signals import Interrupted
@@ -32,6 +32,10 @@ PLAIN = {
     "suite": "rate.cli.suite:suite",
     "play": "rate.cli.play:play",
     "probe": "rate.cli.probe:probe",
+    "inspect": "rate.cli.inspect:inspect",
+    "export": "rate.cli.export:export",
+    "push": "rate.cli.share:push",
+    "pull": "rate.cli.share:pull",
     "bench": "rate.cli.commands:bench",
     "doctor": "rate.cli.commands:doctor",
     "data info": "rate.cli.data:info",
@@ -44,10 +48,11 @@ PLAIN = {
 
 def _plain(name: str) -> Command:
     def run(args: Sequence[str]) -> int | None:
-        from rate.cli.parse import parse
+        from rate.cli.parse import bare, parse
 
         module, _, function = PLAIN[name].partition(":")
-        return parse(_deferred(getattr(importlib.import_module(module), function)), args, f"rate {name}")()
+        words = bare(args, "--ray")
+        return parse(_deferred(getattr(importlib.import_module(module), function)), words, f"rate {name}")()
 
     return run
 
@@ -106,6 +111,10 @@ HELP = """usage: rate COMMAND ...
   play      one episode to look at: rate play ENV [--run RUN] --out episode.gif
   report    tables, figures and one page from runs
   probe     how a run keeps its memory: rate probe RUN --set length=900
+  inspect   one episode looked into, as a page: rate inspect RUN [RUN] --set length=90 --out page.html
+  export    a run as ONNX, to act without this library: rate export RUN --out DIR
+  push      a run to a directory or the Hugging Face Hub, with checksums: rate push RUN TO
+  pull      a pushed run, checked: rate pull FROM --out RUN
   suite     train, evaluate and report many runs; start it again to go on
   bench     measure acting and training, as ratios within one run
   doctor    check this installation
@@ -133,6 +142,8 @@ def main(args: Sequence[str] | None = None) -> int:
     except StoredCodeError as error:
         again = shlex.join([*words, *plugins.options(), "--env", error.name])
         return _fail(f"{error}; to allow it: rate {again}")
+    except LeftError:
+        return 2
     except RateError as error:
         return _fail(error)
     except BrokenPipeError:

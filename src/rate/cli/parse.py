@@ -9,6 +9,7 @@ import contextlib
 import io
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 import tyro
@@ -31,6 +32,11 @@ def parse(target: Callable[..., T], args: Sequence[str], prog: str, also: Sequen
         if leave.code in (0, None):
             raise
         raise ConfigError(f"{_one_line(said.getvalue(), also)}; see: {prog} --help") from None
+
+
+def bare(args: Sequence[str], name: str) -> list[str]:
+    """The words, with an empty value where an option that may stand without one does."""
+    return [f"{word}=" if word == name and after.startswith("--") else word for word, after in pairwise([*args, "--"])]
 
 
 def _one_line(box: str, also: Sequence[str]) -> str:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from functools import reduce
@@ -18,16 +17,17 @@ from typing import Any
 import tyro
 
 from rate import plugins
+from rate.cli.board import board
 from rate.cli.console import OUT, note
 from rate.cli.parse import parse, set_threads
 from rate.config import RunConfig, edit
 from rate.errors import ConfigError, RateError
 from rate.experiment import Outcome, run_all, run_state
+from rate.experiment.on_ray import OnRay
 from rate.recipes import SUITES
 from rate.recipes.suites import in_path
 from rate.registry import check_names
 from rate.reports import write_report
-from rate.reports.tables.table import format_seconds
 from rate.system.signals import Interrupted
 
 
@@ -40,6 +40,9 @@ def suite(
     run: str | None = None,
     dry_run: bool = False,
     threads: int = 0,
+    ray: str | None = None,
+    cpus: float = 1,
+    gpus: float = 0,
     no_report: tyro.conf.FlagCreatePairsOff[bool] = False,
     json: bool = False,
     change: tuple[str, ...] = (),
@@ -52,11 +55,14 @@ def suite(
     Args:
         name: Suite, as `rate list suites` shows it.
         out: Directory for the runs and the report; by default runs/NAME, or runs/NAME,FIELD=VALUE with changes.
-        jobs: Runs at a time, each in a process of its own.
+        jobs: Runs at a time, each in a process of its own; on Ray the cluster decides.
         only: Pattern of the names of the runs to make, such as "rate-*".
         run: Name of the one run to make.
         dry_run: List the runs and how far each is, and do nothing.
-        threads: CPU threads of each job; 0: as many as torch takes, divided by the jobs.
+        threads: CPU threads of each job; 0: as many as torch takes, divided by the jobs, or the CPUs of a run on Ray.
+        ray: Make the runs on the Ray cluster at host:port; without an address: $RAY_ADDRESS, else this machine.
+        cpus: CPUs of each run on Ray.
+        gpus: GPUs of each run on Ray.
         no_report: Leave the report alone.
         json: Print JSON.
         change: Fields that are changed in all runs, as name=value; --name value says the same.
@@ -67,17 +73,31 @@ def suite(
     if dry_run:
         return _show_states(chosen, place, json)
     set_threads(threads)
-    teller = Teller(len(chosen), jobs)
     command = ["rate", "suite", name, *_options(change), "--out", str(place), *plugins.options()]
+    cluster = ray if ray is None else OnRay(address=ray, shared=place, cpus=cpus, gpus=gpus, threads=threads)
     try:
-        outcomes = run_all(
-            chosen, place, jobs=jobs, threads=threads, command=command, on_start=teller.start, on_end=teller.end
-        )
+        with board(chosen, place) as states:
+            outcomes = run_all(
+                chosen,
+                place,
+                jobs=jobs,
+                threads=threads,
+                executor=cluster,
+                command=command,
+                on_start=states.start,
+                on_again=states.again,
+                on_end=states.end,
+            )
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was made is kept: start the same command again to go on") from None
     page = None if no_report else _report(configs, place)
     _show_outcomes(name, list(outcomes.values()), page, json)
-    failed = [outcome for outcome in outcomes.values() if outcome.state == "failed"]
+    return _exit_code(outcomes.values())
+
+
+def _exit_code(outcomes: Iterable[Outcome]) -> int:
+    """2 where a run failed, each with a line that says why."""
+    failed = [outcome for outcome in outcomes if outcome.state == "failed"]
     for outcome in failed:
         print(f"rate: {outcome.name}: {outcome.message}", file=sys.stderr)
     return 2 if failed else 0
@@ -160,41 +180,6 @@ def _state(config: RunConfig, path: Path) -> str:
         return run_state(config, path).text
     except RateError as reason:
         return f"cannot go on: {reason}"
-
-
-class Teller:
-    """One line of standard error for each run that starts or ends."""
-
-    def __init__(self, runs: int, jobs: int) -> None:
-        self.runs, self.jobs = runs, jobs
-        self.ended = self.made = 0
-        self.began: float | None = None
-
-    def start(self, name: str) -> None:
-        if self.began is None:
-            self.began = time.monotonic()
-            if self.ended:
-                self._say(f"{self.ended} of {self.runs} runs need nothing more")
-        self._say(f"{name}: started")
-
-    def end(self, outcome: Outcome) -> None:
-        self.ended += 1
-        self.made += bool(outcome.seconds)
-        if outcome.state == "locked":
-            self._say(f"{outcome.name}: skipped, {outcome.message}{self._left()}")
-        elif outcome.state == "failed":
-            self._say(f"{outcome.name}: failed, {outcome.message}{self._left()}")
-        elif outcome.seconds:
-            self._say(f"{outcome.name}: done in {format_seconds(outcome.seconds)}{self._left()}")
-
-    def _left(self) -> str:
-        left = self.runs - self.ended
-        if not left or not self.made or self.began is None:
-            return ""
-        return f"; {left} to go, about {format_seconds((time.monotonic() - self.began) / self.made * left)}"
-
-    def _say(self, text: str) -> None:
-        print(f"[{self.ended}/{self.runs}] {text}", file=sys.stderr, flush=True)
 
 
 def _report(configs: Mapping[str, RunConfig], place: Path) -> Path | None:

@@ -27,6 +27,7 @@ from rate.registry import families
 from rate.system.files import read_json, reading
 from rate.training.checkpoint import CARD
 from rate.training.run_dir import RunDir
+from rate.training.torchrun import joined, own_device, said_once
 
 USAGE = (
     "rate train RECIPE [--data DATA] [--FIELD VALUE ...] [--objective NAME] [--out DIR] [--resume] [--threads N] "
@@ -64,10 +65,14 @@ def train(args: Sequence[str]) -> None:
         return
     if {"-h", "--help"} & set(args):
         OUT.print(f"usage: {USAGE}\n", markup=False)
-    chosen = read_arguments(args)
-    set_threads(chosen.threads)
+    with said_once():
+        chosen = read_arguments(args)
+        set_threads(chosen.threads)
     config = chosen.config
-    with bar("training", config.train.steps) as progress:
+    with (
+        joined(own_device(config.train.device), config.train.batch_size) as ranks,
+        bar("training", config.train.steps, shown=ranks.writes) as progress,
+    ):
         run = train_run(
             config,
             chosen.out,
@@ -76,7 +81,10 @@ def train(args: Sequence[str]) -> None:
             on_episode=progress.on_episode,
             on_step=progress.on_step,
             on_note=note,
+            ranks=ranks,
         )
+    if not ranks.writes:
+        return
     if chosen.json:
         print(json.dumps({"run": str(run.path), "step": run.step, "parameters": run.policy.parameter_count()}))
     else:
@@ -132,9 +140,10 @@ def started_from(path: str) -> RunConfig:
 
 def parse_config(args: list[str], prog: str, default: RunConfig) -> RunConfig:
     """The configuration with the options; its help shows the values that they lead to."""
-    flags = ("train.window", "model.context")
-    given = {name: value for name in flags if (value := _peek(args, f"--{name}")) is not None}
-    more = [text for name, value in implied(default, given).items() for text in (f"--{name}", value)]
+    fields = ("train.window", "model.context", "model.segment_len", "train.segment_lens")
+    flags = {name: f"--{name.replace('_', '-')}" for name in fields}
+    given = {name: _peek(args, flag) or "" for name, flag in flags.items() if _names(args, flag)}
+    more = [text for name, value in implied(default, given).items() for text in (flags[name], *_texts(value))]
     asked = [text for text in args if text not in ("-h", "--help")]
     if len(asked) == len(args):
         return parse(RunConfig, [*args, *more], prog, OPTIONS, default=default)
@@ -143,6 +152,14 @@ def parse_config(args: list[str], prog: str, default: RunConfig) -> RunConfig:
     except RateError as reason:
         note(f"{reason}; these are the values without the options")
     return parse(RunConfig, ["--help"], prog, default=default)
+
+
+def _names(args: list[str], flag: str) -> bool:
+    return any(text == flag or text.startswith(f"{flag}=") for text in args)
+
+
+def _texts(value: object) -> list[str]:
+    return [str(part) for part in value] if isinstance(value, tuple) else [str(value)]
 
 
 def _window(args: list[str]) -> int | None:

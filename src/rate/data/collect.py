@@ -39,7 +39,8 @@ def dataset_name(spec: EnvSpec, request: CollectRequest) -> str:
     """A directory name that no other request shares."""
     identity = {
         "environment": spec.name,
-        "options": expert_options(spec, request.kwargs),
+        # An option that is None is off: one may join the others without giving old data another name.
+        "options": {name: value for name, value in expert_options(spec, request.kwargs).items() if value is not None},
         "episodes": request.episodes,
         "seed": request.seed,
         "facts": sorted(spec.oracle),

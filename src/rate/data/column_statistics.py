@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from rate.data.checks import leaf_spaces
 from rate.data.store import TrajectoryStore
 from rate.types import Array
 
@@ -47,6 +50,19 @@ def moments(store: TrajectoryStore, ids: NDArray[np.int64], name: str) -> Moment
     mean = total / count
     std = np.sqrt(np.maximum(squares / count - np.square(mean), 0.0))
     return Moments(mean=shift + mean, std=std, low=low, high=high)
+
+
+def class_shares(store: TrajectoryStore, ids: NDArray[np.int64], name: str) -> NDArray[np.float64]:
+    """How often each class of each component of a column of choices is drawn, one component behind the other."""
+    space: Any = leaf_spaces(store.spaces)[name]
+    sizes = np.ravel(space.n if isinstance(space, gym.spaces.Discrete) else space.nvec).astype(np.int64)
+    first = np.cumsum(sizes) - sizes
+    counts = np.zeros(int(sizes.sum()))
+    for rows in _chunks(store, ids, name):
+        classes = rows.reshape(len(rows), -1) - np.ravel(space.start) + first
+        counts += np.bincount(classes.astype(np.int64).ravel(), minlength=len(counts))
+    shares: NDArray[np.float64] = counts / counts[: sizes[0]].sum()
+    return shares
 
 
 def _chunks(store: TrajectoryStore, ids: NDArray[np.int64], name: str) -> Iterator[Array]:

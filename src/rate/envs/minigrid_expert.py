@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from rate.envs.hashing import LENGTH_STREAM, below, key, mix
+from rate.envs.hashing import GAMMA, LENGTH_STREAM, LOSS_STREAM, below, key, mix
 from rate.envs.minigrid_grid import (
     BALL,
     EAST,
@@ -40,6 +40,7 @@ from rate.types import Array, Trajectory
 
 BATCH = 256
 """Episodes that are played together."""
+DETOUR_STREAM = LOSS_STREAM + GAMMA
 _RETRY = 0x9E3779B
 """Odd, and far from the seeds of the neighbours: where the next draw of an episode that was too short is."""
 
@@ -52,6 +53,8 @@ class ExpertOptions(MinigridTask):
     """`exact`: all grids have that size; `uniform`: each has its own, odd and drawn from 11 .. size."""
     min_length: int = 0
     """Shorter episodes are drawn again; the paper keeps those of at least 60 steps."""
+    detours: float | None = None
+    """Share of the steps at which it strays: a move at random, after which it finds its way again. None: never."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,6 +62,12 @@ class ExpertOptions(MinigridTask):
             raise ConfigError(f"minigrid-memory expert: sizes must be 'exact' or 'uniform', got {self.sizes!r}")
         if self.sizes == "uniform" and self.min_length:
             raise ConfigError("minigrid-memory expert: min_length needs sizes='exact'")
+        if self.detours is not None and not (isinstance(self.detours, (int, float)) and 0 <= self.detours < 1):
+            raise ConfigError(
+                f"minigrid-memory expert: detours must be at least 0 and below 1, or None, got {self.detours!r}"
+            )
+        if self.detours is not None and self.min_length:
+            raise ConfigError("minigrid-memory expert: min_length needs detours=None")
         longest = 2 * self.size - 3
         if type(self.min_length) is not int or not 0 <= self.min_length <= longest:
             raise ConfigError(
@@ -67,28 +76,50 @@ class ExpertOptions(MinigridTask):
             )
 
 
+class Detours:
+    """Moves at random in place of some that were wanted: turns, and steps along the corridor in either direction.
+
+    They are a function of the seed and the step. They end while there is still time for the longest walk.
+    """
+
+    def __init__(self, seeds: NDArray[np.int64], options: ExpertOptions) -> None:
+        self.draws, self.share = key(seeds, DETOUR_STREAM), options.detours or 0.0
+        self.left = options.max_steps - 2 * options.size - 4
+
+    def __call__(self, wanted: NDArray[np.int64], facing: NDArray[np.int64]) -> NDArray[np.int64]:
+        self.left, self.draws = self.left - 1, self.draws + GAMMA
+        bits = mix(self.draws)
+        move = below(mix(bits), 3)
+        # A step across the corridor would leave its row, or end the episode at the junction.
+        strays = (bits < self.share * 2.0**64) & ((move != FORWARD) | (facing % 2 == EAST)) & (self.left > 0)
+        return np.where(strays, move, wanted)
+
+
 class ExpertPlayer:
     """The expert for B episodes. What it has seen is all that it knows: it starts facing east and counts its turns."""
 
-    def __init__(self, episodes: int) -> None:
+    def __init__(self, episodes: int, detours: Detours | None = None) -> None:
+        self.detours = detours
         self.facing = np.full(episodes, EAST)
         self.cue = np.zeros(episodes, np.uint8)
         """The object of the first room, once it was seen."""
-        self.turned_down = np.zeros(episodes, np.bool_)
-        """Whether an object of the junction was looked at, and was the wrong one."""
+        self.turned_down = np.full(episodes, -1)
+        """Where the wrong object of the junction was seen: NORTH or SOUTH."""
 
     def act(self, view: Array) -> NDArray[np.int64]:
         """(B, 3, 3) cells in view -> (B,) actions."""
         self._remember(view)
         action = np.where(self.cue > 0, self._to_the_match(view), self._to_the_cue())
+        action = action if self.detours is None else self.detours(action, self.facing)
         self.facing = (self.facing + np.array([-1, 1, 0])[action]) % 4
         return action
 
     def _remember(self, view: Array) -> None:
         objects = np.where((view == KEY) | (view == BALL), view, 0)
-        # Facing north at the end of the corridor, the object on the right belongs to the junction.
-        objects[self.facing == NORTH, 2] = 0
-        self.turned_down |= (self.cue > 0) & (objects[:, 1, 0] > 0) & (objects[:, 1, 0] != self.cue)
+        wrong = (self.cue > 0) & (objects[:, 1, 0] > 0) & (objects[:, 1, 0] != self.cue)
+        self.turned_down = np.where(wrong, self.facing, self.turned_down)
+        # The object of the room is never two cells to the north, and never to the south: those are of the junction.
+        objects[self.facing == NORTH, :, 0], objects[self.facing == SOUTH] = 0, 0
         self.cue = np.where(self.cue == 0, objects.max((1, 2)), self.cue)
 
     def _to_the_cue(self) -> NDArray[np.int64]:
@@ -101,7 +132,7 @@ class ExpertPlayer:
         Either side would do to look first. As the cue decides, the turn itself shows what was remembered, and it can be
         learned apart from the comparison; and the length of an episode, which its return tells, does not show the cue.
         """
-        north_next = (self.cue == KEY) != self.turned_down
+        north_next = np.where(self.turned_down < 0, self.cue == KEY, self.turned_down == SOUTH)
         match_ahead = view[:, 1, 0] == self.cue
         east = np.where(view[:, 1, 1] != WALL, FORWARD, np.where(north_next, LEFT, RIGHT))
         north, south = np.where(match_ahead, FORWARD, RIGHT), np.where(match_ahead, FORWARD, LEFT)
@@ -169,7 +200,8 @@ def _play(seeds: NDArray[np.int64], options: ExpertOptions) -> Iterator[Trajecto
     """Play all seeds at once and cut the record into episodes."""
     batch = MinigridMemoryBatch(size=options.size, limit=options.limit)
     batch.reset(seeds)
-    walk, views, actions, answers = ExpertPlayer(len(seeds)), [batch.view()], [], []
+    walk = ExpertPlayer(len(seeds), None if options.detours is None else Detours(seeds, options))
+    views, actions, answers = [batch.view()], [], []
     over = np.zeros(len(seeds), np.bool_)
     lengths = np.zeros(len(seeds), np.int64)
     while not over.all():

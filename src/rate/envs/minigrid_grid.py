@@ -112,6 +112,11 @@ def draws(seeds: Array, size: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]
     return start, room, upper
 
 
+def object_names(cells: Array) -> NDArray[np.str_]:
+    """What is to be remembered, as `reset` tells it: key or ball."""
+    return np.where(cells == KEY, "key", "ball")
+
+
 _AHEAD: NDArray[np.int64] = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
 """(x, y) of one step forward, by direction."""
 
@@ -217,6 +222,7 @@ class MinigridMemoryBatch:
         cells = np.tile(np.arange(_LOWER + 1, dtype=np.uint8), (len(seeds), 1))
         cells[:, _START], cells[:, _UPPER], cells[:, _LOWER] = room, upper, KEY + BALL - upper
         self._steps = 0
+        self.info = {"object": object_names(room)}
         self._rows = _Rows(
             x=start,
             y=np.full(len(seeds), self.task.size // 2),

@@ -58,7 +58,7 @@ class MinigridMemoryEnv(gym.Env[NDArray[np.uint8], np.int64]):
         self.memory.np_random = self.np_random
         self.memory.reset()
         self._over = False
-        return self._observe(), {}
+        return self._observe(), {"object": self.memory.grid.get(1, self.task.size // 2 - 1).type}
 
     def step(self, action: np.int64) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
         if self._over:

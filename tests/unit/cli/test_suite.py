@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from rate.cli import board
 from rate.cli import suite as module
+from rate.cli.board import Teller
 from rate.cli.main import main
-from rate.cli.suite import Teller
 from rate.experiment import Outcome
 from rate.recipes import SUITES, Suite, SuiteRun, recipe
 
@@ -111,8 +112,8 @@ def test_failures_come_last_and_in_json(asked: dict[str, Any], capsys: pytest.Ca
 
 def test_time_left_is_of_what_was_made(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     clock = iter([0.0, 30.0, 90.0])
-    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
-    teller = Teller(5, 2)
+    monkeypatch.setattr(board.time, "monotonic", lambda: next(clock))
+    teller = Teller(5)
     teller.end(Outcome(name="old", state="done"))
     for name in ("a", "b"):
         teller.start(name)

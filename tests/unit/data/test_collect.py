@@ -91,6 +91,13 @@ def test_defaults_do_not_change_the_name(toy_spec: EnvSpec) -> None:
     assert dataset_name(toy_spec, replace(REQUEST, kwargs=spelled_out)) == dataset_name(toy_spec, REQUEST)
 
 
+def test_an_option_that_is_off_is_not_in_the_name(toy_spec: EnvSpec) -> None:
+    """A new option does not send anybody to collect what is there."""
+    later = replace(toy_spec, expert_defaults={**toy_spec.expert_defaults, "noise": None})
+    assert dataset_name(later, REQUEST) == dataset_name(toy_spec, REQUEST)
+    assert dataset_name(later, replace(REQUEST, kwargs={"noise": 0.0})) != dataset_name(toy_spec, REQUEST)
+
+
 def test_name_needs_json_options(toy_spec: EnvSpec) -> None:
     with pytest.raises(ConfigError, match="must be JSON values"):
         dataset_name(toy_spec, replace(REQUEST, kwargs={"length": {1, 2}}))
@@ -196,7 +203,7 @@ def test_who_comes_second_waits(
 def test_a_lock_that_was_removed_is_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waited for it while it was removed must not believe to be alone."""
 
-    def removed(file: Any) -> bool:
+    def removed(file: Any, *_: Any) -> bool:
         (tmp_path / ".lock").unlink()
         return True
 

@@ -68,6 +68,13 @@ def test_random_walks_are_those_of_the_package(size: int, observation: str) -> N
                 break
 
 
+def test_reset_tells_the_object_to_remember() -> None:
+    batch, alone = MinigridMemoryBatch(size=11), MinigridMemoryEnv(size=11)
+    batch.reset(np.arange(12))
+    told = [alone.reset(seed=seed)[1]["object"] for seed in range(12)]
+    assert batch.info["object"].tolist() == told and set(told) == {"key", "ball"}
+
+
 def test_every_pose_in_the_room_and_at_the_junction_is_seen_as_in_the_package() -> None:
     """The pictures too: all cells that an agent can stand on, in all directions, whatever the objects are."""
     env, size = MinigridMemoryEnv(size=11, observation="rgb"), 11
@@ -215,7 +222,42 @@ def test_min_length_keeps_long_episodes_that_replay_from_their_seed() -> None:
     assert [item.seed for item in again] == [item.seed for item in items[20:30]]
 
 
-@pytest.mark.parametrize("wrong", [{"min_length": 80}, {"min_length": -1}, {"min_length": 60.5}, {"size": 40}])
+@pytest.mark.parametrize(("size", "detours"), [(11, 0.9), (21, 0.5), (41, 0.1)])
+@pytest.mark.parametrize("limit", ["solvable", "paper"])
+def test_after_detours_the_expert_finds_its_way(size: int, detours: float, limit: str) -> None:
+    items = collect(200, size=size, detours=detours, limit=limit)
+    assert all(item.rewards[-1] > 0 and item.terminations[-1] for item in items)
+    direct = [len(item) for item in collect(200, size=size, limit=limit)]
+    lengths = np.array([len(item) for item in items])
+    assert lengths.mean() > (1 + detours) * np.mean(direct)
+    again = collect(200, size=size, detours=detours, limit=limit, part=range(50, 60))
+    for item, same in zip(items[50:60], again, strict=True):
+        np.testing.assert_array_equal(item.actions, same.actions)
+
+
+def test_episodes_with_detours_are_those_of_the_package() -> None:
+    env = MinigridMemoryEnv(size=11)
+    for item in collect(20, size=11, detours=0.5):
+        observations = [env.reset(seed=item.seed)[0], *(env.step(action)[0] for action in item.actions)]
+        np.testing.assert_array_equal(observations, item.observations)
+
+
+def test_detours_make_episodes_that_differ() -> None:
+    def different(**options: Any) -> int:
+        return len({item.actions.tobytes() for item in collect(300, **options)})
+
+    assert different() < 152 and different(detours=0.1) > 280
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"min_length": length} for length in (80, -1, 60.5)),
+        *({"detours": share} for share in (-0.1, 1.0, float("nan"), "some")),
+        {"size": 40},
+        {"detours": 0.1, "min_length": 60},
+    ],
+)
 def test_bad_options_fail_at_the_call(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="minigrid-memory"):
         expert(CollectRequest(episodes=1, seed=0, kwargs=wrong))

@@ -46,10 +46,16 @@ WORSE_THAN_RANDOM = frozenset({"Concentration-Medium", "Concentration-Hard"})
 There the good policy is the random one, and an error is the action before once more, which the game punishes."""
 
 
-def check_grade(grade: str) -> None:
-    """Refuse a grade that is not there."""
+def check_grade(grade: str, epsilon: float | None = None) -> None:
+    """Refuse a grade that is not there, and a share of random actions that is none or that the grade has already."""
     if grade not in GRADES:
         raise ConfigError(f"popgym expert: grade must be 'expert' or 'paper-like', got {grade!r}")
+    if epsilon is None:
+        return
+    if not isinstance(epsilon, (int, float)) or not 0 <= epsilon <= 1:
+        raise ConfigError(f"popgym expert: epsilon must lie between 0 and 1, or be None, got {epsilon!r}")
+    if grade != "expert":
+        raise ConfigError(f"popgym expert: the grade {grade!r} draws a share of errors by itself; leave epsilon None")
 
 
 def paper_like(expert: Factory, family: str, level: int) -> Factory:

@@ -15,7 +15,7 @@ import numpy as np
 from rate.envs.batch import SerialBatch
 from rate.envs.demonstrate import demonstrate
 from rate.envs.popgym import cards, control, grids, mazes, wrap
-from rate.envs.popgym.grades import check_grade, paper_like
+from rate.envs.popgym.grades import check_grade, err, paper_like
 from rate.envs.spec import ENVS, CollectRequest, EnvSpec, EvalCase, Player
 from rate.registry import check_names
 from rate.types import Trajectory
@@ -102,7 +102,7 @@ FAMILIES = (
     ),
     Family(
         name="LabyrinthExplore",
-        played=(51, 102, 165),
+        played=(105, 210, 345),
         rules="visit every cell of a maze, seeing 3x3 cells",
         subset=MEMORY,
         player=mazes.labyrinth_explore,
@@ -201,10 +201,12 @@ def player(
     rng: np.random.Generator,
     grade: str = "expert",
     observation: str = "spaces",
+    epsilon: float | None = None,
 ) -> Player:
     """The expert of a task for one episode, at one of the grades. It plays in raw environments too."""
-    check_grade(grade)
+    check_grade(grade, epsilon)
     expert = family.player if grade == "expert" else paper_like(family.player, family.name, LEVELS.index(level))
+    expert = expert if epsilon is None else err(expert, lambda rng: epsilon)
     play = expert(env, rng)
     if not isinstance(env, wrap.Raw):
         return play
@@ -213,10 +215,10 @@ def player(
 
 
 def expert(family: Family, level: str, request: CollectRequest) -> Iterator[Trajectory]:
-    """Episodes of the expert. Options: `grade` ("expert", "paper-like"), `observation` ("spaces", "raw")."""
+    """Episodes of the expert. Options: `grade` ("expert", "paper-like"), `observation` ("spaces", "raw"), `epsilon`."""
     options = {**EXPERT_DEFAULTS, **request.kwargs}
     check_names(options, EXPERT_DEFAULTS, f"option of the expert of popgym/{family.name}-{level}:")
-    check_grade(options["grade"])
+    check_grade(options["grade"], options["epsilon"])
     env = wrap.make(family.name, level, observation=options["observation"])
     return demonstrate(env, partial(player, family, level, **options), request.seeds.tolist())
 
@@ -246,7 +248,7 @@ PLAYED = {
     for at, level in enumerate(LEVELS)
 }
 """Task to the steps of the longest episodes that its expert plays."""
-EXPERT_DEFAULTS: Mapping[str, str] = {"grade": "expert", "observation": "spaces"}
+EXPERT_DEFAULTS: Mapping[str, Any] = {"grade": "expert", "observation": "spaces", "epsilon": None}
 
 
 def register(family: Family, level: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from rate.errors import ConfigError, UnknownNameError
 from rate.types import Trajectory
 
 
-def collected(task: str, episodes: int = 4, **options: str) -> list[Trajectory]:
+def collected(task: str, episodes: int = 4, **options: Any) -> list[Trajectory]:
     pytest.importorskip("popgym")
     spec = ENVS.get(f"popgym/{task}")
     assert spec.expert is not None
@@ -70,8 +71,24 @@ def test_paper_like_data_is_as_good_as_the_papers_and_spreads(task: str) -> None
     assert np.std(returns) > 0.1
 
 
+def test_random_actions_among_the_experts_cost_no_more_than_themselves() -> None:
+    """It sees what was played and goes on with its own count: of 27 answers a random one is wrong 26 times."""
+    returns = [item.rewards.sum() for item in collected("CountRecall-Easy", 40, epsilon=0.2)]
+    assert np.mean(returns) == pytest.approx(1 - 2 * 0.2 * 26 / 27, abs=0.05)
+    alike, other = (
+        {item.actions.tobytes() for item in collected("MineSweeper-Easy", 200, epsilon=epsilon)}
+        for epsilon in (None, 0.1)
+    )
+    assert len(alike) <= 106 < len(other)
+
+
 def test_bad_options_are_refused() -> None:
     with pytest.raises(ConfigError, match="grade must be 'expert' or 'paper-like', got 'best'"):
         collected("RepeatFirst-Easy", grade="best")
+    for epsilon in (-0.1, 1.1, "some"):
+        with pytest.raises(ConfigError, match="epsilon must lie between 0 and 1, or be None"):
+            collected("RepeatFirst-Easy", epsilon=epsilon)
+    with pytest.raises(ConfigError, match="'paper-like' draws a share of errors by itself"):
+        collected("RepeatFirst-Easy", grade="paper-like", epsilon=0.1)
     with pytest.raises(UnknownNameError, match="did you mean 'grade'"):
         collected("RepeatFirst-Easy", grad="expert")
