@@ -11,7 +11,7 @@ from typing import Any
 from rate.config import EnvConfig, RunConfig
 from rate.data.config import DataConfig
 from rate.evaluation.evaluator import EvalConfig
-from rate.facts import Facts
+from rate.facts import SEGMENTS, Facts
 from rate.models import MODELS, ModelConfig
 from rate.nn.encoding import EncoderConfig
 from rate.nn.valves import VALVES
@@ -27,6 +27,8 @@ STEPS = 2000
 SEEN, MOST_WINDOWS = 3072, 64
 """Steps of episodes in a batch, however long a window is, so that an optimiser step costs the same on every task; and
 windows, of which more teach a small data set by heart."""
+CACHED = SEGMENTS - 1
+"""Segments in the cache: with the open one they are an episode of three, or about as long as LONGEST_CONTEXT."""
 QUIET = 3 / 4
 """Share of the training without noise on memory: what it holds at first is smaller than the noise."""
 
@@ -56,7 +58,7 @@ def standard_model(name: str, facts: Facts) -> ModelConfig:
         "return_to_go": facts.returns_vary,
         "previous_action": True,
         # A clock says the wrong thing beyond the length of the data.
-        "timesteps": 0 if facts.open_ended else facts.steps,
+        "timesteps": 0 if facts.lengths_vary or facts.longer else facts.steps,
         "layers": 2,
         "heads": 4,
         "head_width": width // 4,
@@ -78,13 +80,18 @@ def _memory(preset: ModelConfig, facts: Facts) -> dict[str, Any]:
     """What is carried between segments, where a model has memory tokens."""
     if not getattr(preset, "memory_tokens", 0):
         return {}
-    aligned = {"valve_bias": 4.0, "valve_start": "aligned"} if VALVES.get(getattr(preset, "valve", "")).attends else {}
-    if not facts.open_ended:
-        return {"segment_len": facts.segment, "memory_tokens": min(MOST_ROWS, max(10, facts.segment)), **aligned}
-    # Acting with the shortest segments of the training, over which memory was carried most often.
-    shortest = max(1, facts.segment // 2)
-    noise = {"memory_noise": 0.3, "memory_noise_from": QUIET}
-    return {"segment_len": shortest, "memory_tokens": ROWS, **aligned, **noise}
+    valve = getattr(preset, "valve", "")
+    aligned = {"valve_bias": 4.0, "valve_start": "aligned"} if VALVES.get(valve).attends else {}
+    if facts.longer:
+        # Acting with the shortest segments of the training, over which memory was carried most often.
+        noise = {"memory_noise": 0.3, "memory_noise_from": QUIET}
+        return {"segment_len": max(1, facts.segment // 2), "memory_tokens": ROWS, **aligned, **noise}
+    rows = min(MOST_ROWS, max(10, facts.segment))
+    # A cache of all that a window has seen leaves memory nothing to do in training, and it would not learn to keep: so
+    # where it must keep for longer there is none. A memory without a valve (RMT) has no cache either.
+    tokens = (2 + facts.returns_vary) * facts.segment + 2 * rows
+    cache = {"cache_tokens": CACHED * tokens} if valve != "none" else {}
+    return {"segment_len": facts.segment, "memory_tokens": rows, **cache, **aligned}
 
 
 def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
@@ -92,7 +99,7 @@ def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
     shorter ones too: long ones teach the task, shorter ones to carry it over one border and two, the shortest to keep.
     """
     window = _window(model, facts)
-    lengths = (window, window // 2, facts.segment, facts.segment // 2) if facts.open_ended and window > 1 else ()
+    lengths = (window, window // 2, facts.segment, facts.segment // 2) if facts.longer and window > 1 else ()
     return TrainConfig(
         window=window,
         steps=STEPS,

@@ -52,6 +52,8 @@ FIXED = frozenset(
     }
 )
 """Families whose experts play all episodes of a task to one length."""
+LOST = frozenset({"LabyrinthEscape", "LabyrinthExplore"})
+"""Families in which a policy may walk for far longer than their experts."""
 ALWAYS_RIGHT = frozenset(
     {"Autoencode", "CountRecall", "PositionOnlyCartPole", "RepeatFirst", "RepeatPrevious", "VelocityOnlyCartPole"}
 )
@@ -79,7 +81,8 @@ def facts(env: str) -> Facts:
     family = _family(env)
     return Facts(
         steps=PLAYED[env],
-        open_ended=family not in FIXED,
+        lengths_vary=family not in FIXED,
+        longer=family in LOST,
         returns_vary=family not in ALWAYS_RIGHT,
         numbers=WIDE if family in MANY else NARROW,
     )

@@ -43,14 +43,15 @@ FORMS: dict[str, dict[str, Any]] = {
     "lstm": {"model.valve": "lstm"},
 }
 """Forms of the valve, by what differs from the recipe."""
+STUDY: dict[str, Any] = {"train.steps": 1000, "model.cache_tokens": 0}
 
 
 def forms() -> Iterator[SuiteRun]:
-    """Each form of the valve on four tasks, all else as in the recipe, half of its steps."""
+    """Each form of the valve on four tasks, all else as in the recipe, half of its steps; no cache goes around it."""
     for seed in range(3):
         for env in ("tmaze", "minigrid-memory", *HELD[:2]):
             for form, fields in FORMS.items():
-                config = edit(recipe(f"{env}/rate"), {**fields, "train.steps": 1000, "seed": seed})
+                config = edit(recipe(f"{env}/rate"), {**fields, **STUDY, "seed": seed})
                 yield SuiteRun(name=f"{env.removeprefix('popgym/')}/{form}/seed{seed}", config=config)
 
 
