@@ -21,8 +21,8 @@ from rate.training.config import TrainConfig
 NARROW, WIDE = 64, 128
 LONGEST_CONTEXT = 210
 """Steps of a window that slides and is computed anew at each step; windows of longer episodes start anywhere."""
-ROWS, MOST_ROWS = 16, 30
-"""Memory tokens; as many as a segment has steps, up to the most, where all that was seen may be asked for again."""
+ROWS = 16
+"""Memory tokens."""
 STEPS = 2000
 SEEN, MOST_WINDOWS = 3072, 64
 """Steps of episodes in a batch, however long a window is, so that an optimiser step costs the same on every task; and
@@ -86,12 +86,11 @@ def _memory(preset: ModelConfig, facts: Facts) -> dict[str, Any]:
         # Acting with the shortest segments of the training, over which memory was carried most often.
         noise = {"memory_noise": 0.3, "memory_noise_from": QUIET}
         return {"segment_len": max(1, facts.segment // 2), "memory_tokens": ROWS, **aligned, **noise}
-    rows = min(MOST_ROWS, max(10, facts.segment))
     # A cache of all that a window has seen leaves memory nothing to do in training, and it would not learn to keep: so
     # where it must keep for longer there is none. A memory without a valve (RMT) has no cache either.
-    tokens = (2 + facts.returns_vary) * facts.segment + 2 * rows
+    tokens = (2 + facts.returns_vary) * facts.segment + 2 * ROWS
     cache = {"cache_tokens": CACHED * tokens} if valve != "none" else {}
-    return {"segment_len": facts.segment, "memory_tokens": rows, **cache, **aligned}
+    return {"segment_len": facts.segment, "memory_tokens": ROWS, **cache, **aligned}
 
 
 def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
