@@ -107,3 +107,8 @@ def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
         betas=(0.9, 0.95),
         segment_lens=lengths if getattr(model, "memory_tokens", 0) else (),
     )
+
+
+def quarter(batch_size: int) -> int:
+    """Windows of a batch where many small trainings are compared."""
+    return max(4, batch_size // 4)

@@ -12,6 +12,7 @@ from typing import Any
 from rate.config import edit
 from rate.recipes.recipe import recipe
 from rate.recipes.suites import SUITES, Suite, SuiteRun
+from rate.standard import quarter
 
 KEPT = ("tmaze", "aar", "minigrid-memory")
 """Tasks that ask for one bit over a long time."""
@@ -43,15 +44,19 @@ FORMS: dict[str, dict[str, Any]] = {
     "lstm": {"model.valve": "lstm"},
 }
 """Forms of the valve, by what differs from the recipe."""
-STUDY: dict[str, Any] = {"train.steps": 1000, "model.cache_tokens": 0}
+STUDY: dict[str, Any] = {"train.steps": 2000, "model.cache_tokens": 0, "eval.episodes": 50}
+CASES = {"tmaze": ("length=30", "length=900"), "minigrid-memory": ("size=41", "size=151")}
+"""Where a form is judged: at the length of the data, and far beyond it."""
 
 
 def forms() -> Iterator[SuiteRun]:
-    """Each form of the valve on four tasks, all else as in the recipe, half of its steps; no cache goes around it."""
+    """Each form of the valve on four tasks, all else as in the recipe, in small batches; no cache goes around it."""
     for seed in range(3):
         for env in ("tmaze", "minigrid-memory", *HELD[:2]):
+            base = recipe(f"{env}/rate")
+            own = {"train.batch_size": quarter(base.train.batch_size), "eval.cases": CASES.get(env, ())}
             for form, fields in FORMS.items():
-                config = edit(recipe(f"{env}/rate"), {**fields, **STUDY, "seed": seed})
+                config = edit(base, {**fields, **STUDY, **own, "seed": seed})
                 yield SuiteRun(name=f"{env.removeprefix('popgym/')}/{form}/seed{seed}", config=config)
 
 
