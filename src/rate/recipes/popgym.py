@@ -62,9 +62,6 @@ MANY = frozenset({"Concentration"})
 """Families whose observations differ in more directions than a narrow token has."""
 
 WORDS: dict[str, dict[str, Any]] = {
-    # The count can be read off the last answer, which the expert has right and a policy has not: 0.96 with some of them
-    # shown wrong in training, 0.76 without. Where answers do not build on each other it hurts (Autoencode).
-    "CountRecall": {"train.action_noise": 0.3},
     # One wrong card leads to boards that an expert without mistakes never sees, nor how it goes on there: after 1,000
     # steps 0.50 with slips in the data and 0.38 without.
     "Concentration": {"data.options": ("epsilon=0.05",)},
