@@ -12,9 +12,9 @@ import numpy as np
 
 from rate.envs.atari import paddle, qbert, seaquest
 from rate.envs.atari.emulator import MAX_STEPS, AtariEnv, Protocol
-from rate.envs.batch import SerialBatch
 from rate.envs.demonstrate import demonstrate
-from rate.envs.spec import ENVS, CollectRequest, EnvSpec, EvalCase, Player
+from rate.envs.spec import ENVS, BatchEnv, CollectRequest, EnvSpec, EvalCase, Player
+from rate.envs.worker_batch import shared_out
 from rate.errors import ConfigError
 from rate.registry import check_names
 from rate.types import Trajectory, Tree
@@ -91,9 +91,9 @@ def case(game: Game, stack: int = 4, sticky: float = 0.0, no_ops: int = 30, max_
     )
 
 
-def make_batch(game: str, **kwargs: Any) -> SerialBatch:
-    """Many episodes of a game."""
-    return SerialBatch(partial(AtariEnv, game, **kwargs))
+def make_batch(game: str, **kwargs: Any) -> BatchEnv:
+    """Many episodes of a game, in worker processes."""
+    return shared_out(partial(AtariEnv, game, **kwargs))
 
 
 def register(game: Game) -> None:
