@@ -51,6 +51,10 @@ class MissingExtraError(RateError):
         return MissingExtraError, self._names  # its message alone would not make it again in another process
 
 
+class MissingLibraryError(RateError):
+    """A library of the system, not of Python, that is not installed."""
+
+
 class DivergedError(RateError):
     """Training met a loss that is not finite."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from rate.envs import ENVS, EnvSpec
-from rate.errors import MissingExtraError
+from rate.errors import MissingExtraError, MissingLibraryError
 from rate.testing.envs import CONTRACTS, PlayedIn, expert_is_reproducible_and_replays_exactly
 
 REPLAY: Mapping[str, PlayedIn] = {"tmaze": lambda item: {"length": len(item) + 1}}
@@ -19,7 +19,7 @@ def spec(request: pytest.FixtureRequest) -> EnvSpec:
     found = ENVS.get(request.param)
     try:
         found.make(**found.case().kwargs).close()
-    except MissingExtraError as error:
+    except (MissingExtraError, MissingLibraryError) as error:
         pytest.skip(str(error))
     return found
 

@@ -142,7 +142,8 @@ def import_file(
 
     Args:
         source: File with observations, actions, rewards, the ends of episodes (terminals and timeouts, or dones, or
-            offsets) and, if it has them, next_observations; or the directory replay_logs of DQN-replay.
+            offsets) and, if it has them, next_observations; or a directory: replay_logs of
+            DQN-replay, or NPZ episodes of Memory Maze.
         out: Directory to make.
         format: By default the ending says it: .hdf5 .h5, .npz, .pkl .pickle.
         env: Take the spaces from this environment: a registered name, a Gymnasium id, or module:factory; by default

@@ -13,6 +13,7 @@ from rate.data.episodes import as_trajectory, only_dones
 from rate.data.flat import FOLLOWING, Episode, Flat, Key, below, check_columns, common_name, cut, is_read, nested
 from rate.data.hdf5 import open_hdf5, read_tree
 from rate.data.infer import inferred_spaces
+from rate.data.memory_maze import import_memory_maze, is_memory_maze
 from rate.data.npz import open_npz
 from rate.data.pickles import pickled_episodes
 from rate.data.place import made_aside
@@ -58,11 +59,13 @@ def import_data(
     allow_pickle: bool = False,
     on_note: Callable[[str], None] | None = None,
 ) -> TrajectoryStore:
-    """Write a store at `out` from a file, or from a directory of DQN-replay.
+    """Write a store at `out` from a file, or from a directory of DQN-replay or of Memory Maze.
 
     `spaces` that are not given are inferred from the values. `on_note` is given what the user should know.
     """
     path, place = Path(source), Path(out)
+    if path.is_dir() and is_memory_maze(path):
+        return import_memory_maze(path, place, spaces=spaces, environment=environment, on_note=on_note)
     if path.is_dir():
         return import_dqn_replay(path, place, spaces=spaces, environment=environment)
     if not path.is_file():

@@ -16,7 +16,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from rate.errors import ConfigError, MissingExtraError
+from rate.errors import MissingExtraError, MissingLibraryError
 
 LIBRARIES = {"egl": ("libEGL.so.1",), "osmesa": ("libOSMesa.so.8", "libOSMesa.so.6", "libOSMesa.so")}
 """Ways to draw without a screen, the preferred one first, and the library that each needs."""
@@ -26,12 +26,12 @@ INSTALL = "apt-get install libosmesa6, or libegl1 with libgl1-mesa-dri"
 def backend() -> str:
     """What MUJOCO_GL says; else the first way that is there."""
     wanted = os.environ.get("MUJOCO_GL", "").strip().lower()
-    if wanted:
-        return wanted
+    if wanted or sys.platform != "linux":
+        return wanted or "glfw"
     for name, files in LIBRARIES.items():
         if any(_is_there(file) for file in files):
             return name
-    raise ConfigError(f"memory-maze: there is no OpenGL that draws without a screen; {INSTALL}")
+    raise MissingLibraryError(f"memory-maze: there is no OpenGL that draws without a screen; {INSTALL}")
 
 
 def _is_there(file: str) -> bool:
@@ -45,15 +45,15 @@ def _is_there(file: str) -> bool:
 @cache
 def package() -> ModuleType:
     """`memory_maze.tasks`."""
-    # It is imported with what draws: a value that is not there ends in a traceback of its own.
+    # It sets this itself where it is not set, to what may not be there.
     os.environ["MUJOCO_GL"] = backend()
     try:
         with _gym_is_gymnasium():
             found = importlib.import_module("memory_maze.tasks")
-    except ImportError as error:
-        if importlib.util.find_spec("memory_maze") is None:
-            raise MissingExtraError("memory-maze", "memory-maze") from error
-        raise ConfigError(_cannot_draw(error)) from error
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("memory-maze", "memory-maze") from error
+    except (ImportError, AttributeError, OSError, RuntimeError) as error:  # of a library that is not there
+        raise MissingLibraryError(_cannot_draw(error)) from error
     # At every reset it says that a ball that rolls on joints has no free joint.
     logging.getLogger("absl").setLevel(logging.ERROR)
     return found
@@ -87,7 +87,7 @@ def _context(process: int, thread: int) -> Any:
     try:
         return importlib.import_module(f"mujoco.{name}").GLContext(64, 64)
     except Exception as error:  # whatever a driver that is not there raises
-        raise ConfigError(_cannot_draw(error)) from error
+        raise MissingLibraryError(_cannot_draw(error)) from error
 
 
 def _cannot_draw(error: Exception) -> str:
