@@ -43,6 +43,8 @@ class Simulator:
         old, made = arena.maze, inner.random_state.randint(2147483648)
         fields = {name: getattr(old, name) for name in MAZE_FIELDS}
         arena._maze = type(old)(**fields, simplify=True, random_seed=made)
+        for target in self.task._targets:
+            target._activated = False  # one that the ball touched when it was placed would not be asked for first
         inner.reset()
         physics = inner.physics
         self._model, self._data = physics.model.ptr, physics.data.ptr
