@@ -12,9 +12,11 @@ from rate.testing.envs import CONTRACTS, PlayedIn, expert_is_reproducible_and_re
 
 REPLAY: Mapping[str, PlayedIn] = {"tmaze": lambda item: {"length": len(item) + 1}}
 """Arguments of the environment that an episode of the default expert was played in, where they vary by episode."""
+LARGER = {"memory-maze/11x11", "memory-maze/13x13", "memory-maze/15x15"}
+"""The same maze with another number of cells: half a minute each, and a slow test of their own."""
 
 
-@pytest.fixture(params=ENVS.names())
+@pytest.fixture(params=[name for name in ENVS.names() if name not in LARGER])
 def spec(request: pytest.FixtureRequest) -> EnvSpec:
     found = ENVS.get(request.param)
     try:

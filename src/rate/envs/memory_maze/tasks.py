@@ -26,10 +26,10 @@ TARGETS = {9: 12.0, 11: 18.0, 13: 24.0, 15: 30.0}
 
 
 def options(size: int) -> dict[str, Any]:
-    return {"grade": "noisy", "resolution": SIDE, "max_steps": STEPS[size]}
+    return {"grade": "good", "resolution": SIDE, "max_steps": STEPS[size]}
 
 
-def player(env: gym.Env[Any, Any], rng: np.random.Generator, grade: str = "noisy", **others: Any) -> Player:
+def player(env: gym.Env[Any, Any], rng: np.random.Generator, grade: str = "good", **others: Any) -> Player:
     """The expert for one episode."""
     check_grade(grade)
     inner = env.unwrapped

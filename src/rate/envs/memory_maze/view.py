@@ -33,7 +33,6 @@ class View:
         self._gl = drawing_context()
         self._gl.make_current()
         self._drawing: Any = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_50.value)
-        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._drawing)
         self._scene, self._option = mujoco.MjvScene(model, maxgeom=model.ngeom + model.nsite + 1), mujoco.MjvOption()
         self._rect = mujoco.MjrRect(0, 0, side, side)
         self._camera = mujoco.MjvCamera()
@@ -64,6 +63,8 @@ class View:
         every = mujoco.mjtCatBit.mjCAT_ALL.value
         mujoco.mjv_updateScene(model, self._data, self._option, None, self._camera, every, self._scene)
         self._gl.make_current()
+        # Another maze may have drawn since.
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._drawing)
         mujoco.mjr_render(self._rect, self._scene, self._drawing)
         mujoco.mjr_readPixels(self._pixels, None, self._rect, self._drawing)
         return self._pixels[::-1].copy()
