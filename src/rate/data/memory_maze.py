@@ -47,9 +47,7 @@ def import_memory_maze(
     first, classes = next(episodes)
     image = first.observations
     assert isinstance(image, np.ndarray)
-    found = Spaces(
-        observation=gym.spaces.Box(0, 255, image.shape[1:], np.uint8), action=gym.spaces.Discrete(classes)
-    )
+    found = Spaces(observation=gym.spaces.Box(0, 255, image.shape[1:], np.uint8), action=gym.spaces.Discrete(classes))
     if spaces is not None and spaces != found:
         raise DataError(f"{shown(directory)} holds {found.observation} and {found.action}; {_named(spaces)}")
     options = {"directory": directory.name, "format": "memory-maze"}

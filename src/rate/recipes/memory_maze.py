@@ -54,7 +54,8 @@ PAPER: dict[str, Any] = {
 
 def memory_maze(env: str, model: str) -> RunConfig:
     """One model in one maze."""
-    judged = EvalConfig(episodes=30, batch=30)
+    # Ten mazes in memory take a gigabyte.
+    judged = EvalConfig(episodes=30, batch=10)
     data = DataConfig(episodes=EPISODES, options=("grade=noisy",), sample="step")
     config = standard(env, model, FACTS, data, judged, f"{env}/{model}")
     encoder = replace(config.model.encoder, name="image", channels=CHANNELS)

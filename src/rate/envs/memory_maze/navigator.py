@@ -29,6 +29,7 @@ CLEAR = 0.33
 STEER, TURN = np.deg2rad(9.0), np.deg2rad(50.0)
 """It turns a sixth of a right angle in a step: nearer than half of it is straight on; beyond the other it stands."""
 LONGEST_LAPSE = 12
+SIDES = ((1, 0), (0, 1), (-1, 0), (0, -1))
 
 
 class Navigator:
@@ -96,7 +97,8 @@ class Navigator:
             cell = queue.popleft()
             if cell == goal or not self._seen[cell[1], cell[0]]:
                 return _way(came, cell)
-            for following in ((cell[0] + 1, cell[1]), (cell[0], cell[1] + 1), (cell[0] - 1, cell[1]), (cell[0], cell[1] - 1)):
+            for x, y in SIDES:
+                following = cell[0] + x, cell[1] + y
                 if following not in came and self._may_enter(following, goal is None):
                     came[following] = cell
                     queue.append(following)

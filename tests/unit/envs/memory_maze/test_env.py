@@ -90,7 +90,7 @@ def test_the_way_to_draw_is_the_users_else_what_is_there(monkeypatch: pytest.Mon
         monkeypatch.setattr(graphics, "_is_there", there.__contains__)
         assert graphics.backend() == chosen
     monkeypatch.setattr(graphics, "_is_there", lambda file: False)
-    with pytest.raises(MissingLibraryError, match="no OpenGL .* apt-get install libosmesa6"):
+    with pytest.raises(MissingLibraryError, match=r"no OpenGL .* apt-get install libosmesa6"):
         graphics.backend()
 
 
@@ -104,5 +104,5 @@ def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_library_that_cannot_draw_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUJOCO_GL", "nothing")
-    with pytest.raises(MissingLibraryError, match="MUJOCO_GL=nothing cannot draw here .* apt-get install"):
+    with pytest.raises(MissingLibraryError, match=r"MUJOCO_GL=nothing cannot draw here .* apt-get install"):
         graphics._context.__wrapped__(0, 0)
