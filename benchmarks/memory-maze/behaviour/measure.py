@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rate.envs.memory_maze.env import STEPS, MemoryMazeEnv
+from rate.envs.memory_maze.env import MemoryMazeEnv
 from rate.envs.memory_maze.tasks import player
 from rate.envs.spec import PLAYER_STREAM
 from rate.seeding import Purpose, episode_seeds
@@ -33,24 +33,25 @@ def episode(env: MemoryMazeEnv, grade: str, seed: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="lines are added to it")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[9])
+    parser.add_argument("--grades", nargs="+", default=["good", "noisy", "random"])
     parser.add_argument("--episodes", type=int, default=50)
-    parser.add_argument("--larger", type=int, default=10, help="episodes in each of the larger mazes")
+    parser.add_argument("--seed", type=int, default=0, help="of the data set whose episodes are played")
     chosen = parser.parse_args()
-    with chosen.out.open("w") as lines:
-        for size in STEPS:
-            env = MemoryMazeEnv(size)
-            # Nobody here looks at the pictures.
-            env.maze.picture = lambda: np.zeros((64, 64, 3), np.uint8)  # type: ignore[method-assign]
-            for grade in ("good", "noisy", "random") if size == 9 else ("good", "noisy"):
-                count = chosen.episodes if size == 9 else chosen.larger
-                seeds = episode_seeds(Purpose.COLLECT, 0, count).tolist()
-                returns = [episode(env, grade, seed) for seed in seeds]
+    seeds = episode_seeds(Purpose.COLLECT, chosen.seed, chosen.episodes).tolist()
+    for size in chosen.sizes:
+        env = MemoryMazeEnv(size)
+        # Nobody here looks at the pictures.
+        env.maze.picture = lambda: np.zeros((64, 64, 3), np.uint8)  # type: ignore[method-assign]
+        for grade in chosen.grades:
+            returns = [episode(env, grade, seed) for seed in seeds]
+            with chosen.out.open("a") as lines:
                 for seed, total in zip(seeds, returns, strict=True):
                     line = {"env": f"memory-maze/{size}x{size}", "grade": grade, "seed": seed, "return": total}
                     lines.write(json.dumps(line) + "\n")
-                error = np.std(returns, ddof=1) / count**0.5
-                print(f"| {size}x{size} | {grade} | {np.mean(returns):.2f} ± {error:.2f} | {count} |", flush=True)
+            error = np.std(returns, ddof=1) / len(returns) ** 0.5
+            print(f"| {size}x{size} | {grade} | {np.mean(returns):.2f} ± {error:.2f} | {len(returns)} |", flush=True)
 
 
 if __name__ == "__main__":

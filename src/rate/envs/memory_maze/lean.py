@@ -20,10 +20,11 @@ class LeanEnvironment(composer.Environment):  # type: ignore[misc]
         super().__init__(task=task, **options)
 
     def _recompile_physics(self) -> None:
-        if getattr(self, "_physics", None):
-            self._physics.free()
+        old: Any = getattr(self, "_physics", None)
+        if old:
+            old.free()
         root = self._task.root_entity.mjcf_model
-        self._physics = mjcf.Physics.from_xml_string(_without_unused(root.to_xml()), root.get_assets())
+        self._physics: Any = mjcf.Physics.from_xml_string(_without_unused(root.to_xml()), root.get_assets())
         self._physics.legacy_step = self._legacy_step
 
 

@@ -97,7 +97,8 @@ class Simulator:
         return np.array(self._data.xmat[self._head].reshape(3, 3)[:2, 1])
 
     def _cells(self, position: Any) -> NDArray[np.float64]:
-        return np.asarray(position)[:2] / self._scale + self._middle
+        cells: NDArray[np.float64] = np.asarray(position)[:2] / self._scale + self._middle
+        return cells
 
     def picture(self) -> NDArray[np.uint8]:
         """What is seen, with the colour that is asked for as its border."""
