@@ -54,7 +54,7 @@ PAPER: dict[str, Any] = {
 
 def memory_maze(env: str, model: str) -> RunConfig:
     """One model in one maze."""
-    # Ten mazes in memory take a gigabyte.
+    # A maze takes 150 MB of memory.
     judged = EvalConfig(episodes=30, batch=10)
     data = DataConfig(episodes=EPISODES, options=("grade=noisy",), sample="step")
     config = standard(env, model, FACTS, data, judged, f"{env}/{model}")

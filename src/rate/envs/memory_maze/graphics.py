@@ -85,9 +85,20 @@ def drawing_context() -> Any:
 def _context(process: int, thread: int) -> Any:
     name = backend()
     try:
-        return importlib.import_module(f"mujoco.{name}").GLContext(64, 64)
+        made = importlib.import_module(f"mujoco.{name}").GLContext(64, 64)
+        made.make_current()
+        _try_to_draw()
     except Exception as error:  # whatever a driver that is not there raises
         raise MissingLibraryError(_cannot_draw(error)) from error
+    return made
+
+
+def _try_to_draw() -> None:
+    """Some contexts are made where there is no screen, and fail when they are first used."""
+    import mujoco
+
+    empty = mujoco.MjModel.from_xml_string("<mujoco/>")
+    mujoco.MjrContext(empty, mujoco.mjtFontScale.mjFONTSCALE_50.value).free()
 
 
 def _cannot_draw(error: Exception) -> str:

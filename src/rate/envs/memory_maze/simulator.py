@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rate.envs.memory_maze.graphics import package
+from rate.envs.memory_maze.graphics import drawing_context, package
 from rate.envs.memory_maze.view import View
 
 MAZE_FIELDS = (
@@ -24,6 +24,8 @@ class Simulator:
     """One maze with a ball in it."""
 
     def __init__(self, task: str, side: int) -> None:
+        package()  # says what is missing, if anything is
+        drawing_context()
         import mujoco
 
         self._step1, self._step2, self._side = mujoco.mj_step1, mujoco.mj_step2, side
