@@ -9,11 +9,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rate.envs.batch import SerialBatch
 from rate.envs.demonstrate import demonstrate
 from rate.envs.memory_maze.env import SIDE, STEPS, MemoryMazeEnv
 from rate.envs.memory_maze.navigator import Navigator
-from rate.envs.spec import ENVS, CollectRequest, EnvSpec, EvalCase, Player
+from rate.envs.spec import ENVS, BatchEnv, CollectRequest, EnvSpec, EvalCase, Player
+from rate.envs.worker_batch import shared_out
 from rate.errors import ConfigError
 from rate.registry import check_names
 from rate.types import Trajectory
@@ -66,9 +66,9 @@ def case(size: int, resolution: int = SIDE, max_steps: int | None = None) -> Eva
     )
 
 
-def make_batch(size: int, **kwargs: Any) -> SerialBatch:
-    """Many episodes, one maze for each."""
-    return SerialBatch(partial(MemoryMazeEnv, size, **kwargs))
+def make_batch(size: int, **kwargs: Any) -> BatchEnv:
+    """Many episodes, one maze for each, in worker processes."""
+    return shared_out(partial(MemoryMazeEnv, size, **kwargs))
 
 
 def register(size: int) -> None:
