@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import shlex
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from rate.envs.vizdoom import guard
 from rate.envs.vizdoom.scenario import SKIP, WAD
@@ -23,50 +23,77 @@ BUTTONS = ((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (0, 1, 1))
 """Action to (turn left, turn right, forward)."""
 
 
+MOST_IDLE = 2
+"""Engines that are kept for the next environment: to start one costs as much as two hundred steps."""
+_IDLE: list[Engine] = []
+
+
 class Engine:
     """One engine. It is a process of its own, and the guard sees to it that it ends with this one."""
 
     def __init__(self) -> None:
         vizdoom = load()
-        self._folder = Path(tempfile.mkdtemp(prefix="rate-vizdoom-"))
-        self._game, self._error = vizdoom.DoomGame(), vizdoom.ViZDoomErrorException
+        self._folder, self._game = Path(tempfile.mkdtemp(prefix="rate-vizdoom-")), vizdoom.DoomGame()
+        self._errors = tuple(getattr(vizdoom, name) for name in dir(vizdoom) if name.endswith("Exception"))
         try:
-            _set_up(vizdoom, self._game, self._folder)
-            self._game.init()
-        except (vizdoom.ViZDoomErrorException, vizdoom.FileDoesNotExistException, OSError) as reason:
-            self.close()
-            raise RateError(f"the engine of ViZDoom does not start: {' '.join(str(reason).split())}") from reason
+            with self._one_line():
+                _set_up(vizdoom, self._game, self._folder)
+                self._game.init()
         except BaseException:
             self.close()
             raise
 
     def begin(self, level: str, seed: int) -> None:
         """A new episode: a function of the map and the seed."""
-        self._game.set_doom_map(level)
-        self._game.set_seed(seed)
-        self._game.new_episode()
+        with self._one_line():
+            self._game.set_doom_map(level)
+            self._game.set_seed(seed)
+            self._game.new_episode()
 
     def act(self, action: int) -> None:
         """Hold the buttons of an action for the tics of a step."""
-        self._game.make_action(list(BUTTONS[action]), SKIP)
+        with self._one_line():
+            self._game.make_action(list(BUTTONS[action]), SKIP)
 
     @property
     def state(self) -> Any:
         """The engine's own: `screen_buffer`, `game_variables` (red taken, green taken, x, y, angle), `objects`."""
-        state = self._game.get_state()
-        if state is None:
-            raise RateError("the engine of ViZDoom ended the episode by itself")
-        return state
+        with self._one_line():
+            return self._game.get_state()
 
     @property
-    def screen(self) -> NDArray[np.uint8]:
-        """(144, 256, 3)"""
-        screen: NDArray[np.uint8] = self.state.screen_buffer
-        return screen
+    def runs(self) -> bool:
+        return bool(self._game.is_running())
 
     def close(self) -> None:
         self._game.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _one_line(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as reason:
+            raise RateError(f"the engine of ViZDoom has ended: {' '.join(str(reason).split())}") from reason
+
+
+def borrow() -> Engine:
+    """An engine that is not used."""
+    return _IDLE.pop() if _IDLE else Engine()
+
+
+def give_back(engine: Engine) -> None:
+    """Let another environment have it."""
+    if engine.runs and len(_IDLE) < MOST_IDLE:
+        _IDLE.append(engine)
+    else:
+        engine.close()
+
+
+@atexit.register
+def _close_idle() -> None:
+    while _IDLE:
+        _IDLE.pop().close()
 
 
 def load() -> Any:

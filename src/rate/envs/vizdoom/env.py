@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from rate.envs.vizdoom.engine import BUTTONS, Engine, check_resize, load
+from rate.envs.vizdoom.engine import BUTTONS, Engine, borrow, check_resize, give_back, load
 from rate.envs.vizdoom.scenario import BARE, GREEN, PILLARS, RED
 from rate.errors import ConfigError
 
@@ -79,7 +79,7 @@ class TwoColorsEnv(gym.Env[Frame, np.int64]):
     def engine(self) -> Engine:
         """What scripted players look into."""
         if self._engine is None:
-            self._engine = Engine()
+            self._engine = borrow()
         return self._engine
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Frame, dict[str, Any]]:
@@ -87,7 +87,6 @@ class TwoColorsEnv(gym.Env[Frame, np.int64]):
         number = int(self.np_random.integers(2**31)) if seed is None else seed
         self.colour = COLOURS[number % 2 == 0] if self.rules.colour == "seed" else self.rules.colour
         shown = RED if self.colour == "red" else GREEN
-        # Of two neighbours one is red and one is green: they differ in all else, too.
         self.engine.begin(PILLARS[shown, self.rules.pillar] if self.rules.pillar else BARE, number)
         self.health, self.steps, self._taken, self._over = HEALTH, 0, np.zeros(2), False
         return self._observe(), {"colour": self.colour, "green": int(self.colour == "green")}
@@ -123,13 +122,9 @@ class TwoColorsEnv(gym.Env[Frame, np.int64]):
         return (red, green) if self.colour == "red" else (green, red)
 
     def render(self) -> Any:
-        return self.state.screen_buffer if self.render_mode and not self._closed else None
-
-    @property
-    def _closed(self) -> bool:
-        return self._engine is None
+        return self.state.screen_buffer if self.render_mode and self._engine is not None else None
 
     def close(self) -> None:
         if self._engine is not None:
-            self._engine.close()
+            give_back(self._engine)
         self._engine, self._over = None, True
