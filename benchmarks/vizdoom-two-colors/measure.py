@@ -84,9 +84,10 @@ def speed(out: Path) -> None:
     batch.reset(np.arange(10))
     figures["batch of 10"] = 10 * rate_of(lambda: batch.step(np.zeros(10, np.int64)), 300)
     batch.close()
-    began = time.perf_counter()
-    items = [episode(TwoColorsEnv(max_steps=90), PLAYERS["expert"], seed) for seed in range(20)]
+    env, began = TwoColorsEnv(max_steps=90), time.perf_counter()
+    items = [episode(env, PLAYERS["expert"], seed) for seed in range(20)]
     figures["expert"] = sum(map(len, items)) / (time.perf_counter() - began)
+    env.close()
     out.write_text(json.dumps({name: round(value) for name, value in figures.items()}, indent=2) + "\n")
     print(out.read_text())
 

@@ -1,5 +1,5 @@
 """The scenario of Two-Colors, written from text: a room, items of two colours, a pillar that vanishes.
-`python -m rate.envs.vizdoom.scenario` writes two_colors.wad beside this file, byte for byte the one that is shipped.
+`write` makes two_colors.wad beside this file, byte for byte the one that is shipped.
 
 The maps differ in the pillar alone, so a seed gives the same items whichever colour it has. Health and rewards are
 counted in `env`, from the numbers of items that were taken.
@@ -32,26 +32,16 @@ FIRST = 90
 """Tics until the first of the later ones."""
 
 RED, GREEN = "Red", "Green"
-MAPS = {
-    "MAP01": f"{RED}Pillar45",
-    "MAP02": f"{GREEN}Pillar45",
-    "MAP03": "",
-    "MAP04": f"{RED}Pillar90",
-    "MAP05": f"{GREEN}Pillar90",
-}
-"""Map to the actor of its pillar."""
-PILLARS = {
-    (colour, steps): name
-    for name, actor in MAPS.items()
-    for colour in (RED, GREEN)
-    for steps in (45, 90)
-    if actor == f"{colour}Pillar{steps}"
-}
+PILLARS = {(RED, 45): "MAP01", (GREEN, 45): "MAP02", (RED, 90): "MAP04", (GREEN, 90): "MAP05"}
 """(colour, steps for which it is shown) to map."""
 BARE = "MAP03"
+ACTORS = {f"{colour}Pillar{steps}": 20001 + number for number, (colour, steps) in enumerate(PILLARS)}
+"""Actor of a pillar to its number."""
+MAPS = dict(sorted([*zip(PILLARS.values(), ACTORS, strict=True), (BARE, "")]))
+"""Map to the actor of its pillar."""
 
 ZMAPINFO = 'gameinfo\n{\n  playerclasses = "Runner"\n}\n' + "".join(
-    f'map {name} "{name}"\n{{\n  nointermission\n  allowmonstertelefrags\n}}\n' for name in MAPS
+    f'map {name} "{name}"\n{{\n  nointermission\n}}\n' for name in MAPS
 )
 
 PLAYER = """
@@ -123,7 +113,7 @@ actor {colour}Counter : Weapon
 """
 
 PILLAR = """
-actor {colour}Pillar{steps} {number}
+actor {name} {number}
 {{
   Radius 40
   Height 120
@@ -173,8 +163,8 @@ def decorate() -> str:
     parts = [PLAYER]
     parts += [ITEM.format(colour=colour, sprite=SPRITES[colour], apart=APART, reach=REACH) for colour in (RED, GREEN)]
     parts += [
-        PILLAR.format(colour=colour, steps=steps, number=20001 + number, sprite=SPRITES[colour], tics=SKIP * steps)
-        for number, (colour, steps) in enumerate(PILLARS)
+        PILLAR.format(name=name, number=number, sprite=SPRITES[colour], tics=SKIP * steps)
+        for (name, number), (colour, steps) in zip(ACTORS.items(), PILLARS, strict=True)
     ]
     return "".join(parts) + DIRECTOR.format(first=first, wait=FIRST, every=EVERY, red=spawn[RED], green=spawn[GREEN])
 
@@ -191,8 +181,7 @@ def textmap(pillar: str) -> str:
     )
     text += 'sector { heightfloor = 0; heightceiling = 128; texturefloor = "ROOMFLR"; textureceiling = "ROOMCEIL"; '
     text += "lightlevel = 192; }\n"
-    numbers = {f"{colour}Pillar{steps}": 20001 + number for number, (colour, steps) in enumerate(PILLARS)}
-    things = [(*START, 90, 1), (0, 0, 0, 20000)] + ([(0, 0, 0, numbers[pillar])] if pillar else [])
+    things = [(*START, 90, 1), (0, 0, 0, 20000)] + ([(0, 0, 0, ACTORS[pillar])] if pillar else [])
     flags = "".join(f"skill{level} = true; " for level in range(1, 6)) + "single = true; "
     text += "".join(
         f"thing {{ x = {x}.0; y = {y}.0; angle = {angle}; type = {kind}; {flags}}}\n" for x, y, angle, kind in things
@@ -289,5 +278,6 @@ def wad() -> bytes:
     return struct.pack("<4sII", b"PWAD", count, 12 + len(body)) + body + directory
 
 
-if __name__ == "__main__":
+def write() -> None:
+    """Write the file that is shipped."""
     WAD.write_bytes(wad())
