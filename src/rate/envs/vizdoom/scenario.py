@@ -180,7 +180,7 @@ def textmap(pillar: str) -> str:
         for at in range(4)
     )
     text += 'sector { heightfloor = 0; heightceiling = 128; texturefloor = "ROOMFLR"; textureceiling = "ROOMCEIL"; '
-    text += "lightlevel = 192; }\n"
+    text += "lightlevel = 255; }\n"
     things = [(*START, 90, 1), (0, 0, 0, 20000)] + ([(0, 0, 0, ACTORS[pillar])] if pillar else [])
     flags = "".join(f"skill{level} = true; " for level in range(1, 6)) + "single = true; "
     text += "".join(
@@ -253,9 +253,9 @@ def lumps() -> Iterable[tuple[str, bytes]]:
     yield "ZMAPINFO", ZMAPINFO.encode()
     yield "DECORATE", decorate().encode()
     yield "TX_START", b""
-    yield "ROOMWALL", png(tiles(72, 96, 24, cells=4))
-    yield "ROOMFLR", png(tiles(40, 56, 8))
-    yield "ROOMCEIL", png(tiles(24, 24, 8))
+    yield "ROOMWALL", png(tiles(40, 56, 24, cells=4))
+    yield "ROOMFLR", png(tiles(120, 144, 8))
+    yield "ROOMCEIL", png(tiles(136, 136, 16))
     yield "TX_END", b""
     yield "S_START", b""
     for colour, sprite in SPRITES.items():
