@@ -1,6 +1,6 @@
 """Facts: what the data of a task says of it, as far as a model and its training must know.
 
-All of it is read off the data, but how long the episodes may be that will be asked for.
+All of it is read off the data, but that longer episodes than those of the data will be asked for.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ SAMPLE = 2000
 """Observations that are looked at."""
 SAME = 1e-3
 """Returns that differ by less than this share are the same."""
-LONGER = 2
-"""Episodes that may be more than so many times as long as the longest of the data are longer ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +29,8 @@ class Facts:
 
     steps: int
     """Of the longest episode, or of as much of it as a window takes."""
-    lengths_vary: bool
-    """Else the time since the start says where in an episode a step is."""
-    longer: bool
-    """Longer episodes than those of the data will be asked for: memory must keep over any number of updates."""
+    open_ended: bool
+    """Episodes vary in length, or longer ones will be asked for: memory must keep over any number of updates."""
     returns_vary: bool
     """Else the return-to-go says nothing but the time, and says it wrongly after a mistake."""
     numbers: int
@@ -54,13 +50,12 @@ class Facts:
         return -(-self.steps // self.segment) * self.segment
 
 
-def facts_of(store: TrajectoryStore, limit: int | None = None) -> Facts:
-    """What the data says; `limit`: of the steps of an episode that will be asked for, where it is known."""
+def facts_of(store: TrajectoryStore, *, longer: bool = False) -> Facts:
+    """What the data says; `longer`: longer episodes than it has will be asked for."""
     lengths, returns = store.lengths, store.returns
     return Facts(
         steps=int(lengths.max()),
-        lengths_vary=bool(lengths.min() < lengths.max()),
-        longer=limit is not None and bool(limit > LONGER * lengths.max()),
+        open_ended=longer or bool(lengths.min() < lengths.max()),
         returns_vary=bool(np.ptp(returns) > SAME * np.abs(returns).max()),
         numbers=directions(store),
     )

@@ -61,7 +61,7 @@ def standard_model(name: str, facts: Facts) -> ModelConfig:
         "return_to_go": facts.returns_vary,
         "previous_action": True,
         # A clock says the wrong thing beyond the length of the data.
-        "timesteps": 0 if facts.lengths_vary or facts.longer else facts.steps,
+        "timesteps": 0 if facts.open_ended else facts.steps,
         "layers": 2,
         "heads": 4,
         "head_width": width // 4,
@@ -85,12 +85,12 @@ def _memory(preset: ModelConfig, facts: Facts) -> dict[str, Any]:
         return {}
     valve = getattr(preset, "valve", "")
     aligned = {"valve_bias": 4.0, "valve_start": "aligned"} if VALVES.get(valve).attends else {}
-    if facts.longer:
+    if facts.open_ended:
         # Acting with the shortest segments of the training, over which memory was carried most often.
         noise = {"memory_noise": NOISE, "memory_noise_from": QUIET}
         return {"segment_len": max(1, facts.segment // 2), "memory_tokens": ROWS, **aligned, **noise}
-    # A cache of all that a window has seen leaves memory nothing to do in training, and it would not learn to keep: so
-    # where it must keep for longer there is none. A memory without a valve (RMT) has no cache either.
+    # Where memory must keep for longer there is no cache: one of all that a window has seen leaves memory nothing to do
+    # in training, and it would not learn to keep. A memory without a valve (RMT) has no cache either.
     tokens = (2 + facts.returns_vary) * facts.segment + 2 * ROWS
     cache = {"cache_tokens": CACHED * tokens} if valve != "none" else {}
     return {"segment_len": facts.segment, "memory_tokens": ROWS, **cache, **aligned}
@@ -101,7 +101,7 @@ def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
     shorter ones too: long ones teach the task, shorter ones to carry it over one border and two, the shortest to keep.
     """
     window = _window(model, facts)
-    lengths = (window, window // 2, facts.segment, facts.segment // 2) if facts.longer and window > 1 else ()
+    lengths = (window, window // 2, facts.segment, facts.segment // 2) if facts.open_ended and window > 1 else ()
     return TrainConfig(
         window=window,
         steps=STEPS,

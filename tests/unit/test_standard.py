@@ -19,7 +19,7 @@ from rate.recipes.popgym import facts as popgym_facts
 from rate.standard import LONGEST_CONTEXT, MOST_WINDOWS, SEEN, standard_model, standard_training
 from rate.types import Spaces
 
-BIT = Facts(steps=30, lengths_vary=True, longer=True, returns_vary=False, numbers=4)
+BIT = Facts(steps=30, open_ended=True, returns_vary=False, numbers=4)
 
 
 def chosen(name: str, facts: Facts) -> tuple[Any, Any]:
@@ -40,7 +40,7 @@ def test_windows_hold_the_episode_in_whole_and_in_half_segments(steps: int) -> N
 
 @pytest.mark.parametrize("name", MODELS.names())
 def test_every_model_gets_the_same_of_it(name: str) -> None:
-    rich = replace(BIT, steps=300, lengths_vary=False, longer=False, returns_vary=True, numbers=104)
+    rich = replace(BIT, steps=300, open_ended=False, returns_vary=True, numbers=104)
     for facts, width in ((BIT, 64), (rich, 128)):
         (model, train), (rate, other) = chosen(name, facts), chosen("rate", facts)
         model.check_window(train.window)
@@ -53,23 +53,23 @@ def test_every_model_gets_the_same_of_it(name: str) -> None:
             "batch_size": min(MOST_WINDOWS, round(SEEN / window)),
         }
         assert replace(train, segment_lens=other.segment_lens) == replace(other, **same)
-        assert bool(train.segment_lens) == bool(facts.longer and getattr(model, "memory_tokens", 0))
+        assert bool(train.segment_lens) == bool(facts.open_ended and getattr(model, "memory_tokens", 0))
 
 
 def test_a_clock_and_returns_are_given_where_they_mean_something() -> None:
     assert (chosen("rate", BIT)[0].timesteps, chosen("rate", BIT)[0].return_to_go) == (0, False)
-    closed, _ = chosen("rate", replace(BIT, lengths_vary=False, longer=False, returns_vary=True))
+    closed, _ = chosen("rate", replace(BIT, open_ended=False, returns_vary=True))
     assert (closed.timesteps, closed.return_to_go) == (30, True)
 
 
 def test_memory_is_made_to_keep_where_episodes_may_be_longer() -> None:
-    (kept, trained), (whole, other) = chosen("rate", BIT), chosen("rate", replace(BIT, longer=False))
+    (kept, trained), (whole, other) = chosen("rate", BIT), chosen("rate", replace(BIT, open_ended=False))
     assert kept.memory_noise and 0 < kept.memory_noise_from < 1 and not whole.memory_noise
     assert len(trained.segment_lens) == 4 and not other.segment_lens
 
 
-def test_a_cache_holds_the_segments_before_where_memory_need_not_keep_for_longer() -> None:
-    whole = replace(BIT, longer=False)
+def test_a_cache_holds_the_segments_before_where_episodes_are_not_longer() -> None:
+    whole = replace(BIT, open_ended=False)
     assert chosen("rate", BIT)[0].cache_tokens == chosen("rmt", whole)[0].cache_tokens == 0
     model, train = chosen("rate", whole)
     slots = model.build(Spaces(observation=gym.spaces.Discrete(2), action=gym.spaces.Discrete(2))).slots
@@ -85,25 +85,20 @@ def test_the_suites_name_each_run_once() -> None:
 @pytest.mark.parametrize(
     ("env", "options", "expected"),
     [
-        ("tmaze", {"length": 12}, Facts(steps=11, lengths_vary=True, longer=False, returns_vary=False, numbers=4)),
-        (
-            "tmaze",
-            {"length": 12, "loss_fraction": 0.5},
-            Facts(steps=11, lengths_vary=True, longer=False, returns_vary=True, numbers=4),
-        ),
-        ("aar", {"length": 9}, Facts(steps=9, lengths_vary=False, longer=False, returns_vary=False, numbers=3)),
+        ("tmaze", {"length": 12}, Facts(steps=11, open_ended=True, returns_vary=False, numbers=4)),
+        ("tmaze", {"length": 12, "loss_fraction": 0.5}, Facts(steps=11, open_ended=True, returns_vary=True, numbers=4)),
+        ("aar", {"length": 9}, Facts(steps=9, open_ended=False, returns_vary=False, numbers=3)),
         (
             "minigrid-memory",
             {"size": 11},
-            Facts(steps=19, lengths_vary=True, longer=False, returns_vary=True, numbers=13),
+            Facts(steps=19, open_ended=True, returns_vary=True, numbers=13),
         ),
     ],
 )
 def test_the_facts_are_read_off_the_data(env: str, options: dict[str, float], expected: Facts, tmp_path: Path) -> None:
     store = collect(ENVS.get(env), CollectRequest(episodes=60, seed=0, kwargs=options), tmp_path / "data")
     assert facts_of(store) == expected
-    assert facts_of(store, limit=20 * expected.steps) == replace(expected, longer=True)
-    assert facts_of(store, limit=expected.steps + 1) == expected
+    assert facts_of(store, longer=True) == replace(expected, open_ended=True)
 
 
 FAMILIES = sorted({name.split("/")[1].rpartition("-")[0] for name in RECIPES.names() if name.startswith("popgym/")})
@@ -114,8 +109,7 @@ def test_the_facts_of_popgym_are_those_of_its_data(family: str, tmp_path: Path) 
     pytest.importorskip("popgym", reason="needs the extra popgym")
     env = f"popgym/{family}-Easy"
     store = collect(ENVS.get(env), CollectRequest(episodes=40, seed=0, kwargs={}), tmp_path / "data")
-    found, named = facts_of(store, ENVS.get(env).case().max_steps), popgym_facts(env)
-    assert (found.lengths_vary, found.returns_vary) == (named.lengths_vary, named.returns_vary)
-    assert found.longer == named.longer
+    found, named = facts_of(store), popgym_facts(env)
+    assert (found.open_ended, found.returns_vary) == (named.open_ended, named.returns_vary)
     assert found.steps <= named.steps and (found.numbers > 64) == (named.numbers > 64)
     assert recipe(f"{env}/rate").train.window >= found.steps

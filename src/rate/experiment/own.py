@@ -61,8 +61,8 @@ def own(
 def _facts(store: TrajectoryStore, limit: int | None, window: int | None) -> Facts:
     """What the data says; with windows that are shorter than its episodes, the rest of them is asked for as well."""
     longest = int(store.lengths.max())
-    facts, steps = facts_of(store, limit), min(longest, window or LONGEST_WINDOW)
-    return facts if steps == longest else replace(facts, steps=steps, longer=True)
+    facts, steps = facts_of(store, longer=limit is not None and limit > longest), min(longest, window or LONGEST_WINDOW)
+    return facts if steps == longest else replace(facts, steps=steps, open_ended=True)
 
 
 def named_env(store: TrajectoryStore) -> tuple[str, str]:

@@ -49,7 +49,7 @@ TRAINING: dict[str, dict[str, Any]] = {"rate": {"steps": 1000, "segment_lens": S
 """Model to the fields in which its training differs."""
 
 
-FACTS = Facts(steps=WINDOW, lengths_vary=False, longer=True, returns_vary=False, numbers=3)
+FACTS = Facts(steps=WINDOW, open_ended=True, returns_vary=False, numbers=3)
 
 
 def aar(model: str) -> RunConfig:

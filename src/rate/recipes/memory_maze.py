@@ -25,7 +25,7 @@ MODEL_NAMES = ("rate", "dt", "rmt", "trxl", "bc-lstm", "cql-lstm")
 """The models of the paper's table."""
 EPISODES = 300
 CHANNELS = (8, 16, 16)
-FACTS = Facts(steps=WINDOW, lengths_vary=False, longer=True, returns_vary=True, numbers=NARROW)
+FACTS = Facts(steps=WINDOW, open_ended=True, returns_vary=True, numbers=NARROW)
 BUDGET: dict[str, Any] = {"train.steps": 1500, "train.batch_size": 16, "train.learning_rate": 1e-3}
 """Twelve minutes of one core at most: an image costs more than the step of the sequence that it is."""
 PAPER_MODEL: dict[str, Any] = {

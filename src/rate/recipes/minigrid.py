@@ -56,7 +56,7 @@ TRAINING: dict[str, dict[str, Any]] = {"rate": {"steps": 1500, "segment_lens": S
 """Model to the fields in which its training differs."""
 
 
-FACTS = Facts(steps=WINDOW, lengths_vary=True, longer=True, returns_vary=True, numbers=11)
+FACTS = Facts(steps=WINDOW, open_ended=True, returns_vary=True, numbers=11)
 
 
 def minigrid(model: str) -> RunConfig:

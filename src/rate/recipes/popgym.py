@@ -52,8 +52,6 @@ FIXED = frozenset(
     }
 )
 """Families whose experts play all episodes of a task to one length."""
-LOST = frozenset({"LabyrinthEscape", "LabyrinthExplore"})
-"""Families in which a policy may walk for far longer than their experts."""
 ALWAYS_RIGHT = frozenset(
     {"Autoencode", "CountRecall", "PositionOnlyCartPole", "RepeatFirst", "RepeatPrevious", "VelocityOnlyCartPole"}
 )
@@ -78,8 +76,7 @@ def facts(env: str) -> Facts:
     family = _family(env)
     return Facts(
         steps=PLAYED[env],
-        lengths_vary=family not in FIXED,
-        longer=family in LOST,
+        open_ended=family not in FIXED,
         returns_vary=family not in ALWAYS_RIGHT,
         numbers=WIDE if family in MANY else NARROW,
     )

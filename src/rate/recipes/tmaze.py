@@ -52,7 +52,7 @@ CACHED = ("trxl", "gtrxl")
 """Their published runs have a cache as long as the window, of which training fills two thirds."""
 
 
-FACTS = Facts(steps=WINDOW, lengths_vary=True, longer=True, returns_vary=False, numbers=4)
+FACTS = Facts(steps=WINDOW, open_ended=True, returns_vary=False, numbers=4)
 
 
 def tmaze(model: str) -> RunConfig:

@@ -24,7 +24,7 @@ NAMES = tuple(model for model in EVERY if model not in ORACLE)
 """There is no oracle here: a clue is known for one corridor only."""
 
 
-FACTS = Facts(steps=WINDOW, lengths_vary=True, longer=True, returns_vary=False, numbers=4)
+FACTS = Facts(steps=WINDOW, open_ended=True, returns_vary=False, numbers=4)
 
 
 def tmaze_endless(model: str) -> RunConfig:

@@ -65,7 +65,7 @@ PAPER: dict[str, Any] = {
 
 def two_colors(model: str, window: int = WINDOW) -> RunConfig:
     """One model on episodes of so many steps."""
-    facts = Facts(steps=window, lengths_vary=False, longer=True, returns_vary=True, numbers=0)
+    facts = Facts(steps=window, open_ended=True, returns_vary=True, numbers=0)
     data = DataConfig(episodes=1500, options=(f"max_steps={window}",), oracle=ORACLE.get(model, ""))
     # Engines are processes: ten at a time.
     judged = EvalConfig(cases=CASES, batch=10, target_return=TARGET * window / WINDOW, prompt="constant")
