@@ -28,7 +28,7 @@ from rate.envs.vizdoom.tasks import make_batch, player
 
 PLAYERS: dict[str, Callable[..., Any]] = {
     "expert": partial(player, noise=0.0),
-    "expert, noise 0.2": partial(player, noise=0.2),
+    "expert, noise 0.4": partial(player, noise=0.4),
     "always red": partial(player, noise=0.0, chases="red"),
     "colour-blind": partial(player, noise=0.0, chases="any"),
     "random": lambda env, rng, **_: distracted(lambda *seen: 0, env.action_space, rng, 1.0),

@@ -28,8 +28,8 @@ CASES = ("pillar=45", "pillar=0")
 TARGET = 5.0
 """The return that is asked for at each step: that of 90 steps of the data. 2,100 steps are worth more than twenty times
 as much, which no model has ever seen, and a countdown of which would pass through all that it has."""
-SEEN = 1440
-"""Steps in a batch."""
+SEEN, STEPS = 720, 6000
+"""Steps of episodes in a batch, and optimiser steps: to see takes many small ones more than few large ones."""
 ENCODER = EncoderConfig(name="image", channels=(16, 32, 32), padding=1, scale="data")
 
 PAPER: dict[str, Any] = {
@@ -66,11 +66,11 @@ PAPER: dict[str, Any] = {
 def two_colors(model: str, window: int = WINDOW) -> RunConfig:
     """One model on episodes of so many steps."""
     facts = Facts(steps=window, open_ended=True, returns_vary=True, numbers=0)
-    data = DataConfig(episodes=1500, options=(f"max_steps={window}",), oracle=ORACLE.get(model, ""))
+    data = DataConfig(episodes=2000, options=(f"max_steps={window}",), oracle=ORACLE.get(model, ""))
     # Engines are processes: ten at a time.
     judged = EvalConfig(cases=CASES, batch=10, target_return=TARGET * window / WINDOW, prompt="constant")
     config = standard(NAME, model, facts, data, judged, f"{NAME}/{model}")
-    return edit(config, {"model.encoder": ENCODER, "train.batch_size": round(SEEN / window)})
+    return edit(config, {"model.encoder": ENCODER, "train.batch_size": round(SEEN / window), "train.steps": STEPS})
 
 
 def paper() -> RunConfig:

@@ -55,19 +55,20 @@ def test_errors_take_their_share_and_last() -> None:
     inner: Any = TwoColorsEnv.__new__(TwoColorsEnv)
     inner.colour = "red"
     inner.state = SimpleNamespace(game_variables=[0, 0, 0, 0, 0], objects=[])
-    act = player(inner, np.random.default_rng(0), noise=0.3)
+    act = player(inner, np.random.default_rng(0), noise=0.3, hold=6)
     played = [act(None, None) for _ in range(20_000)]
     wrong = np.array(played) != RIGHT
     assert wrong.mean() == pytest.approx(0.3 * 4 / 5, abs=0.02)
     runs = np.flatnonzero(np.diff(wrong.astype(int)) == 1).size
     assert wrong.sum() / runs > 2.5
-    assert begins(0.0) == 0.0 and begins(1.0) == 1.0
+    assert [begins(share, hold) for share, hold in ((0.0, 6), (1.0, 6), (0.4, 1))] == [0.0, 1.0, 0.4]
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"noise": 2}, r"noise must be a number in \[0, 1\], got 2"),
+        ({"hold": 0}, "hold must be a whole number of at least 1, got 0"),
         ({"chases": "blue"}, "chases must be one of right, any, red, green, got 'blue'"),
         ({"pillar": 7}, "pillar must be one of"),
     ],
