@@ -27,7 +27,7 @@ DATA_STEPS = 90
 NOISE, HOLD = 0.4, 1
 """Share of the steps at which an action that was drawn is played; how long one is held at most. So the return of 90
 steps is that of the paper's data. Where errors are few or held, three of four actions repeat the one before, and
-models that know their past learn to repeat, not to look."""
+models that know their past can repeat instead of looking."""
 CHASED = {"right": None, "any": COLOURS, "red": ("red",), "green": ("green",)}
 """What a player is after; `right` is the expert, the others have no memory."""
 RETURN_PER_STEP = 5.3 / 90
