@@ -74,12 +74,12 @@ def two_colors(model: str, window: int = WINDOW) -> RunConfig:
     return edit(config, {"model.encoder": ENCODER, "train.batch_size": round(SEEN / window), "train.steps": STEPS})
 
 
-def paper() -> RunConfig:
-    """RATE in the paper's size, on its 150 steps and its larger images."""
-    return edit(two_colors("rate", LONGER), {"recipe": f"{NAME}/rate-paper", **PAPER})
+def paper(window: int) -> RunConfig:
+    """RATE in the paper's size, on its larger images."""
+    return edit(two_colors("rate", window), {"recipe": f"{NAME}/rate-paper", **PAPER})
 
 
-RECIPES.add(f"{NAME}/rate-paper", paper)
+RECIPES.add(f"{NAME}/rate-paper", partial(paper, LONGER))
 for _model in MODELS:
     RECIPES.add(f"{NAME}/{_model}", partial(two_colors, _model))
 
