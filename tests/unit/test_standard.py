@@ -66,6 +66,7 @@ def test_memory_is_made_to_keep_where_episodes_may_be_longer() -> None:
     (kept, trained), (whole, other) = chosen("rate", BIT), chosen("rate", replace(BIT, open_ended=False))
     assert kept.memory_noise and 0 < kept.memory_noise_from < 1 and not whole.memory_noise
     assert len(trained.segment_lens) == 4 and not other.segment_lens
+    assert {chosen(name, BIT)[1].steps for name in MODELS.names()} == {trained.steps} and trained.steps > other.steps
 
 
 def test_a_cache_holds_the_segments_before_where_episodes_are_not_longer() -> None:

@@ -18,7 +18,7 @@ from rate.models import MODELS
 from rate.nn.encoding import EARLIER
 from rate.recipes.recipe import RECIPES
 from rate.recipes.suites import SUITES, Suite, SuiteRun
-from rate.standard import NARROW, WIDE, quarter, standard
+from rate.standard import NARROW, WIDE, half, standard
 from rate.training.config import TrainConfig
 
 LONGEST = 210
@@ -40,8 +40,8 @@ FIELDS: dict[str, dict[str, Any]] = {
 SIX = ("RepeatFirst", "RepeatPrevious", "CountRecall", "Autoencode", "Concentration", "VelocityOnlyCartPole")
 THREE = ("CountRecall", "Autoencode", "Concentration")
 """Those of the six that no model solves in 600 steps on 1,000 episodes."""
-SMALL: dict[str, Any] = {"data.episodes": 1000, "train.steps": 1200, "eval.episodes": 50}
-"""What all 48 tasks get, with batches of a quarter: two hours on two cores."""
+SMALL: dict[str, Any] = {"data.episodes": 1000, "train.steps": 1000, "eval.episodes": 50}
+"""What all 48 tasks get, with batches of a half: an hour on two cores."""
 LONGER: dict[str, Any] = {"data.episodes": 3000, "train.steps": 1500, "train.betas": (0.9, 0.95)}
 
 
@@ -89,9 +89,9 @@ def popgym(env: str, model: str) -> RunConfig:
 
 
 def small(env: str, model: str) -> RunConfig:
-    """One model on one task with about a seventh of the budget: more steps of smaller batches learn sooner."""
+    """One model on one task with a fraction of the budget: more steps of smaller batches learn sooner."""
     config = popgym(env, model)
-    return edit(config, {**SMALL, "train.batch_size": quarter(config.train.batch_size)})
+    return edit(config, {**SMALL, "train.batch_size": half(config.train.batch_size)})
 
 
 def window_of(env: str, model: str) -> tuple[int, int]:
@@ -140,7 +140,7 @@ def runs(
 for _suite in (
     Suite(
         name="popgym",
-        summary="rate, dt and bc-lstm on all 48 tasks by the one recipe, with a seventh of its budget",
+        summary="rate, dt and bc-lstm on all 48 tasks by the one recipe, with a fraction of its budget",
         runs=lambda: list(runs(small, TASKS, {}, ("rate", "dt", "bc-lstm"), 1)),
     ),
     Suite(

@@ -12,7 +12,7 @@ from typing import Any
 from rate.config import edit
 from rate.recipes.recipe import recipe
 from rate.recipes.suites import SUITES, Suite, SuiteRun
-from rate.standard import quarter
+from rate.standard import half
 
 KEPT = ("tmaze", "aar", "minigrid-memory")
 """Tasks that ask for one bit over a long time."""
@@ -44,7 +44,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "lstm": {"model.valve": "lstm"},
 }
 """Forms of the valve, by what differs from the recipe."""
-STUDY: dict[str, Any] = {"train.steps": 2000, "model.cache_tokens": 0, "eval.episodes": 50}
+STUDY: dict[str, Any] = {"train.steps": 1500, "model.cache_tokens": 0, "eval.episodes": 50}
 CASES = {"tmaze": ("length=30", "length=900"), "minigrid-memory": ("size=41", "size=151")}
 """Where a form is judged: at the length of the data, and far beyond it."""
 
@@ -54,7 +54,7 @@ def forms() -> Iterator[SuiteRun]:
     for seed in range(3):
         for env in ("tmaze", "minigrid-memory", *HELD[:2]):
             base = recipe(f"{env}/rate")
-            own = {"train.batch_size": quarter(base.train.batch_size), "eval.cases": CASES.get(env, ())}
+            own = {"train.batch_size": half(base.train.batch_size), "eval.cases": CASES.get(env, ())}
             for form, fields in FORMS.items():
                 config = edit(base, {**fields, **STUDY, **own, "seed": seed})
                 yield SuiteRun(name=f"{env.removeprefix('popgym/')}/{form}/seed{seed}", config=config)
