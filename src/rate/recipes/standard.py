@@ -44,7 +44,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "lstm": {"model.valve": "lstm"},
 }
 """Forms of the valve, by what differs from the recipe."""
-STUDY: dict[str, Any] = {"train.steps": 1500, "model.cache_tokens": 0, "eval.episodes": 50}
+STUDY: dict[str, Any] = {"train.steps": 1000, "model.cache_tokens": 0, "eval.episodes": 50}
 CASES = {"tmaze": ("length=30", "length=900"), "minigrid-memory": ("size=41", "size=151")}
 """Where a form is judged: at the length of the data, and far beyond it."""
 
