@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
+
+from rate.spaces import leaves
+from rate.types import Array, Tree
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SMALLEST_SIDE = 5
 """Fewer pixels than this along a side are a table, not an image."""
+CODES = 1 / 16
+"""An image of which all values lie below this share of their range holds codes, which would all look black."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +59,17 @@ class ImageLayout:
         ordered = flat.permute(0, *(1 + axis for axis in (*self.depth, *self.sides)))
         return ordered.reshape(flat.shape[0], self.channels, *self.size)
 
+    def picture(self, image: Array) -> Array:
+        """(height, width, 3) bytes to look at: of a stack the newest frame, in grey unless it has three channels."""
+        frame = image.transpose(*self.depth, *self.sides).reshape(self.channels, *self.size)
+        coloured = self.depth and self.shape[self.depth[-1]] % 3 == 0
+        low, high = self.bounds
+        shares = (frame[-3 if coloured else -1 :].astype(np.float32) - low) / (high - low)
+        if shares.max() < CODES:
+            shares = shares / max(float(shares.max()), 1e-6)
+        pixels = (255 * shares.clip(0, 1)).round().astype(np.uint8).transpose(1, 2, 0)
+        return np.broadcast_to(pixels, (*self.size, 3))
+
 
 def image_layout(space: gym.Space[Any]) -> ImageLayout | None:
     """The layout of a space of images; None where it is something else.
@@ -68,6 +86,14 @@ def image_layout(space: gym.Space[Any]) -> ImageLayout | None:
     if min(space.shape[axis] for axis in sides) < SMALLEST_SIDE:
         return None
     return ImageLayout(shape=space.shape, depth=depth, sides=(sides[0], sides[1]), bounds=_bounds(space))
+
+
+def first_image(space: gym.Space[Any], value: Tree) -> Array | None:
+    """The first image in a value of a space, to look at; None where it holds none."""
+    for path, leaf in leaves(space):
+        if layout := image_layout(leaf):
+            return layout.picture(np.asarray(reduce(getitem, path, value)))
+    return None
 
 
 def _depth(shape: tuple[int, ...]) -> tuple[int, ...]:

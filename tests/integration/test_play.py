@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from rate.config import edit
 from rate.envs.spec import CollectRequest
 from rate.envs.tmaze_expert import oracle
 from rate.experiment import train_run
+from rate.models import MODELS
 
 Refused = Callable[..., str]
 
@@ -81,6 +83,42 @@ def test_a_run_plays_into_a_film(run: Path, tmp_path: Path, capsys: pytest.Captu
     assert str(out) in capsys.readouterr().out
     with Image.open(out) as film:
         assert film.n_frames == 4
+
+
+def test_a_film_of_a_run_with_memory_shows_it(run: Path, tmp_path: Path) -> None:
+    words = ["play", "--run", str(run), "--max-steps", "5", "--out"]
+    assert (
+        main([*words, str(tmp_path / "with.gif")]) == main([*words, str(tmp_path / "without.gif"), "--no-memory"]) == 0
+    )
+    with Image.open(tmp_path / "with.gif") as film, Image.open(tmp_path / "without.gif") as plain:
+        assert film.n_frames == plain.n_frames == 6 and film.width > plain.width + 300
+
+
+def test_a_line_tells_how_far_a_border_changed_memory(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Segments have three steps."""
+    words = ["play", "--run", str(run), "--max-steps", "5"]
+    assert main([*words, "--out", str(tmp_path / "a.txt")]) == 0
+    capsys.readouterr()
+    assert main(words) == 0
+    for said in (capsys.readouterr().out, (tmp_path / "a.txt").read_text()):
+        lines = said.splitlines()
+        (told,) = (at for at, line in enumerate(lines) if line.startswith("segment "))
+        assert re.fullmatch(r"segment 2 · memory changed by \d+(\.\d)? %", lines[told])
+        assert lines[told - 1].startswith("step 4 · ")
+    assert main([*words, "--no-memory"]) == 0
+    assert "memory" not in capsys.readouterr().out
+
+
+def test_a_run_without_memory_plays_as_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train_run(edit(config(steps=1), {"model": MODELS.get("dt")(9, layers=1, width=16)}), tmp_path / "run")
+    sizes = []
+    for switch in ("--memory", "--no-memory"):
+        out = tmp_path / "a.gif"
+        assert main(["play", "--run", str(tmp_path / "run"), "--max-steps", "5", "--out", str(out), switch]) == 0
+        sizes.append(out.read_bytes())
+    assert sizes[0] == sizes[1]
 
 
 def test_what_has_no_expert_plays_at_random_and_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

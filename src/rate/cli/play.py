@@ -25,11 +25,14 @@ from rate.errors import ConfigError
 from rate.evaluation.episode import Begin, Frame, by_chance, describe, make_to_watch
 from rate.evaluation.episode import play as play_episode
 from rate.evaluation.evaluator import cases_of, limited, target_of
+from rate.evaluation.memory_watch import with_memory
 from rate.evaluation.rollout import acting
 from rate.experiment import Run
+from rate.images import first_image
 from rate.models.actor import Actor
 from rate.options import parse_options
 from rate.reports.figures.film import Slide, check_film, half_blocks, write_film
+from rate.reports.figures.memory_panel import memory_panel, percent
 
 FPS = 4
 """Frames per second where the environment does not say."""
@@ -61,6 +64,7 @@ def play(
     max_steps: int | None = None,
     target_return: float | None = None,
     out: Path | None = None,
+    memory: bool = True,
     json: bool = False,
 ) -> None:
     """Watch one episode of an expert or of a trained run, as text or as a film.
@@ -74,6 +78,7 @@ def play(
         max_steps: Stop after so many steps; None: where the evaluation stops.
         target_return: Return to ask a run for; None: the one that the case names.
         out: File to write: .gif, .mp4 or .txt; None: the terminal.
+        memory: Show what a run sees and remembers beside the picture, if it carries memory between segments.
         json: Print JSON instead of frames.
     """
     check_seed("--seed", seed)
@@ -85,10 +90,13 @@ def play(
     made = make_to_watch(playing.spec, playing.case.kwargs, _modes(out, json))
     if run is None and playing.spec.player is None:
         note(f"{playing.spec.name} has no expert that plays; actions are random")
-    watched = Watched(play_episode(made, playing.plays, seed, steps, playing.oracle))
+    frames = play_episode(made, playing.plays, seed, steps, playing.oracle)
+    if memory and isinstance(playing.plays, Actor):
+        frames = with_memory(frames, playing.plays)
+    watched = Watched(frames)
     try:
         with acting(playing.plays.policy, seed) if isinstance(playing.plays, Actor) else nullcontext():
-            _show(watched, out, json, made.metadata.get("render_fps") or FPS)
+            _show(watched, out, json, made)
     finally:
         made.close()
     _say_result(playing, watched.last, seed, out, json)
@@ -163,16 +171,28 @@ def _modes(out: Path | None, json: bool) -> tuple[str, ...]:
     return ("ansi",) if out.suffix.lower() == ".txt" else ("rgb_array", "ansi")
 
 
-def _show(frames: Iterable[Frame], out: Path | None, json: bool, fps: float) -> None:
+def _show(frames: Iterable[Frame], out: Path | None, json: bool, env: gym.Env[Any, Any]) -> None:
     if out is not None:
-        return write_film(out, (Slide(frame.picture, caption(frame)) for frame in frames), fps)
+        slide = _text_slide if out.suffix.lower() == ".txt" else partial(_slide, env.observation_space)
+        return write_film(out, map(slide, frames), env.metadata.get("render_fps") or FPS)
     for frame in frames:
         if not json:
             _print(frame)
 
 
+def _slide(space: gym.Space[Any], frame: Frame) -> Slide:
+    if frame.memory is None:
+        return Slide(frame.picture, caption(frame))
+    panel = partial(memory_panel, frame.memory, first_image(space, frame.observation))
+    return Slide(frame.picture, caption(frame), panel)
+
+
+def _text_slide(frame: Frame) -> Slide:
+    return Slide(frame.picture, told(frame))
+
+
 def _print(frame: Frame) -> None:
-    print(caption(frame))
+    print(told(frame))
     if isinstance(frame.picture, str):
         print(frame.picture.rstrip("\n"), end="\n\n")
     else:
@@ -185,6 +205,14 @@ def caption(frame: Frame) -> str:
         return "step 0"
     action = " ".join(describe(frame.action).split())
     return f"step {frame.step} · action {action} · reward {frame.reward:.4g} · return {frame.episode_return:.4g}"
+
+
+def told(frame: Frame) -> str:
+    """The caption, and at the border of segments a line such as `segment 3 · memory changed by 12 %`."""
+    memory = frame.memory
+    if memory is None or not memory.at_border:
+        return caption(frame)
+    return f"{caption(frame)}\nsegment {memory.segment} · memory changed by {percent(memory.changes[-1])}"
 
 
 def _say_result(playing: Playing, last: Frame, seed: int, out: Path | None, json: bool) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from rate.envs.batch import SerialBatch
 from rate.envs.spec import EnvSpec, Player
 from rate.errors import ConfigError
+from rate.evaluation.inspected import MemoryNow
 from rate.evaluation.rollout import lock_steps
 from rate.models.actor import Actor
 from rate.types import Array, Tree, tree_map
@@ -37,6 +38,8 @@ class Frame:
     """Text, or (height, width, 3) bytes."""
     observation: Tree
     """What the agent is given."""
+    memory: MemoryNow | None = None
+    """What the action was chosen with, where that is watched."""
 
 
 def make_to_watch(spec: EnvSpec, kwargs: Mapping[str, Any], modes: Sequence[str]) -> gym.Env[Any, Any]:

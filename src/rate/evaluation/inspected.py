@@ -45,6 +45,29 @@ class MemoryCourse:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MemoryNow:
+    """Memory at one step of an episode, and what the border of segments before it did."""
+
+    segment: int
+    """From 1."""
+    step: int
+    """Of the segment, from 1; 0 before the first action."""
+    segment_len: int
+    rows: Array
+    """(rows, width): what the action of this step was chosen with."""
+    row_changes: Array
+    """(rows,): how far each row is from what it was before the last border, relative to the length of that; 0 in the
+    first segment."""
+    changes: tuple[float, ...]
+    """The same for the whole memory, of every border so far."""
+
+    @property
+    def at_border(self) -> bool:
+        """Whether memory changed at this step."""
+        return self.step == 1 and self.segment > 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class Curve:
     """How well a probe knows a fact, step by step."""
 

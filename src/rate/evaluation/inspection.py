@@ -19,11 +19,12 @@ from rate.evaluation.evaluator import Evaluator, OnStep, check_fit, fact_text, l
 from rate.evaluation.inspected import Attention, Inspected, MemoryCourse
 from rate.evaluation.knowledge import FEWEST, choose_fact, know
 from rate.evaluation.linear_probe import Floats
+from rate.evaluation.memory_watch import apart
 from rate.evaluation.rollout import acting
 from rate.models.actor import Actor
 from rate.models.interventions import Recorder, Seen, intervene
 from rate.models.looking import looked_at, token_kinds
-from rate.models.policies.segment import SegmentPolicy
+from rate.models.policies.segment import carries_memory
 from rate.models.policy import SequencePolicy
 from rate.types import Spaces
 
@@ -58,7 +59,7 @@ def inspect_policy(
         probabilities=[_probabilities(policy, one.value) for one in record.of("prediction")],
         success=evaluator.succeeded(total, length),
         fact=value,
-        carries_memory=isinstance(policy, SegmentPolicy) and policy.slots.memory > 0,
+        carries_memory=carries_memory(policy),
         attention=_attention(policy, record.seen),
         memory=_course(policy, record.of("valve")),
     )
@@ -123,7 +124,7 @@ def _attention(policy: SequencePolicy[Any], seen: Sequence[Seen]) -> Attention |
 
 
 def _course(policy: SequencePolicy[Any], updates: Sequence[Seen]) -> MemoryCourse | None:
-    if not isinstance(policy, SegmentPolicy) or not policy.slots.memory or not updates:
+    if not carries_memory(policy) or not updates:
         return None
     incoming, written, kept, idle = torch.stack([one.value[0] for one in updates]).double().unbind(1)  # (N, M, D) each
     memories = torch.cat([incoming[:1], kept])
@@ -131,15 +132,9 @@ def _course(policy: SequencePolicy[Any], updates: Sequence[Seen]) -> MemoryCours
     return MemoryCourse(
         segment_len=policy.slots.steps,
         steps=[one.at.timestep for one in updates],
-        wrote=_apart(written, incoming).numpy(),
-        through=_apart(idle, kept).numpy(),
-        change=_apart(kept, incoming).numpy(),
+        wrote=apart(written, incoming).numpy(),
+        through=apart(idle, kept).numpy(),
+        change=apart(kept, incoming).numpy(),
         rows_alike=(unit @ unit.transpose(1, 2)).numpy(),
         memories_alike=(torch.einsum("amd,bmd->ab", unit, unit) / unit.shape[1]).numpy(),
     )
-
-
-def _apart(rows: Tensor, origin: Tensor) -> Tensor:
-    """(N, M, D) twice -> (N, M), relative to the length of the origin's rows."""
-    apart: Tensor = (rows - origin).norm(dim=-1) / origin.norm(dim=-1).clamp(min=1e-12)
-    return apart

@@ -23,7 +23,7 @@ from rate.evaluation.intervals import wilson_interval
 from rate.evaluation.linear_probe import Floats, Labels, fit_probe
 from rate.evaluation.rollout import LockStep
 from rate.models.interventions import Recorder
-from rate.models.policies.segment import SegmentPolicy
+from rate.models.policies.segment import carries_memory
 from rate.models.policy import SequencePolicy
 from rate.registry import check_names
 from rate.seeding import Purpose
@@ -112,7 +112,7 @@ def vectors_of(
 
     config = replace(evaluator.config, batch=evaluator.config.episodes)
     ((_, episodes),) = replace(evaluator, config=config).play(policy, case, watch, [record])
-    if isinstance(policy, SegmentPolicy) and policy.slots.memory:  # the learnt start, which knows nothing yet
+    if carries_memory(policy):  # the learnt start, which knows nothing yet
         memory[0] = np.arange(config.episodes), _flat(policy.initial_state(config.episodes).memory.detach().cpu())
     return Vectors(facts=episodes.facts[fact], memory=memory if 0 in memory else {}, hidden=hidden)
 

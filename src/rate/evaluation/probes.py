@@ -23,7 +23,7 @@ from rate.evaluation.intervals import Floats, Interval
 from rate.evaluation.rollout import LockStep
 from rate.evaluation.room import holding, rank, room
 from rate.models.interventions import Intervention, Moment
-from rate.models.policies.segment import SegmentPolicy
+from rate.models.policies.segment import SegmentPolicy, carries_memory
 from rate.models.policy import SequencePolicy
 
 Measures: TypeAlias = dict[str, Floats]
@@ -138,7 +138,7 @@ def probe_memory(
 
 def check_has_memory(policy: SequencePolicy[Any]) -> SegmentPolicy:
     """Refuse a policy in which there is nothing to probe."""
-    if isinstance(policy, SegmentPolicy) and policy.slots.memory:
+    if carries_memory(policy):
         return policy
     raise ConfigError("this model carries no memory embeddings from segment to segment; probe a run of rate or rmt")
 

@@ -6,6 +6,7 @@ Training runs a segment at once. Acting runs the new tokens only and writes memo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -219,3 +220,8 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         if state.cached:
             self.transformer.load_cache(slots.cache, slots.cache - state.cached, buffers)
         return state
+
+
+def carries_memory(policy: SequencePolicy[Any]) -> TypeGuard[SegmentPolicy]:
+    """Whether memory embeddings go from segment to segment."""
+    return isinstance(policy, SegmentPolicy) and policy.slots.memory > 0

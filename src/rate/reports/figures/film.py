@@ -12,6 +12,7 @@ import tempfile
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,6 +44,8 @@ class Slide(NamedTuple):
 
     picture: Array | str
     caption: str
+    panel: Callable[[], Image.Image] | None = None
+    """Draws what stands beside it in a film, of one size in all slides; called late, as slides may be kept."""
 
 
 def check_film(path: Path) -> None:
@@ -128,10 +131,10 @@ def _images(slides: Iterable[Slide], fps: float) -> Iterator[Image.Image]:
     if isinstance(first.picture, str):  # texts differ in size, and are small enough to be kept
         kept = [first, *iterator]
         page = _page([plain_text(slide.picture) for slide in kept])
-        images = (_framed(_drawn(plain_text(slide.picture), page), slide.caption) for slide in kept)
+        images = (_framed(_drawn(plain_text(slide.picture), page), slide) for slide in kept)
     else:
-        size = _picture_size(first.picture)
-        images = (_framed(_scaled(slide.picture, size), slide.caption) for slide in (first, *iterator))
+        size = picture_size(first.picture)
+        images = (_framed(scaled(slide.picture, size), slide) for slide in chain([first], iterator))
     for image in images:
         yield image
     for _ in range(round(HOLD * fps)):
@@ -147,30 +150,32 @@ class Page(NamedTuple):
 
 
 def _page(texts: Sequence[str]) -> Page:
-    """Room for the largest of the texts; short lines are printed larger, up to three times."""
+    """Room for the largest of the texts; few and short lines are printed larger, up to three times."""
     columns = max(len(line) for text in texts for line in text.split("\n"))
     rows = max(text.count("\n") + 1 for text in texts)
-    font = next((size for size in range(3 * SIZE, SIZE, -1) if columns * _cell(size)[0] <= WIDTH - 2 * MARGIN), SIZE)
-    advance, height = _cell(font)
-    return Page(round(columns * advance) + 1, rows * height, font)
+    for size in range(3 * SIZE, SIZE - 1, -1):
+        advance, line = cell(size)
+        if columns * advance <= WIDTH - 2 * MARGIN and rows * line <= LARGEST[1]:
+            break
+    return Page(round(columns * advance) + 1, rows * line, size)
 
 
 def _drawn(text: str, page: Page) -> Image.Image:
     image = Image.new("RGB", (page.width, page.height), PAPER)
     for row, line in enumerate(text.split("\n")):
-        ImageDraw.Draw(image).text((0, row * _cell(page.font)[1]), line, fill=INK, font=_font(page.font))
+        ImageDraw.Draw(image).text((0, row * cell(page.font)[1]), line, fill=INK, font=font(page.font))
     return image
 
 
-def _picture_size(picture: Array) -> tuple[int, int]:
+def picture_size(picture: Array, largest: tuple[int, int] = LARGEST) -> tuple[int, int]:
     """Small pictures grow by a whole factor, so that their pixels stay square; large ones shrink."""
     height, width = picture.shape[:2]
-    factor = min(LARGEST[0] / width, LARGEST[1] / height)
+    factor = min(largest[0] / width, largest[1] / height)
     factor = int(factor) or factor
     return round(width * factor), round(height * factor)
 
 
-def _scaled(picture: Array | str, size: tuple[int, int]) -> Image.Image:
+def scaled(picture: Array | str, size: tuple[int, int]) -> Image.Image:
     if isinstance(picture, str):  # an environment that cannot draw one of its states
         return _drawn(plain_text(picture), Page(*size))
     image = Image.fromarray(rgb_bytes(picture))
@@ -178,27 +183,40 @@ def _scaled(picture: Array | str, size: tuple[int, int]) -> Image.Image:
     return image.resize(size, Image.Resampling.NEAREST if grows else Image.Resampling.LANCZOS)
 
 
-def _framed(picture: Image.Image, caption: str) -> Image.Image:
-    """On white, with the caption below; both sides even, as films need them."""
-    _, line = _cell()
+def _framed(picture: Image.Image, slide: Slide) -> Image.Image:
+    """On white, with the caption below and the panel beside it."""
+    _, line = cell()
     width = max(WIDTH, picture.width + 2 * MARGIN)
     height = picture.height + LINES * line + 3 * MARGIN
-    image = Image.new("RGB", (width + width % 2, height + height % 2), PAPER)
+    image = _paper(width, height)
     image.paste(picture, ((width - picture.width) // 2, MARGIN))
-    font, lines = _fitted(caption, width - 2 * MARGIN, LINES * line)
+    size, lines = _fitted(slide.caption, width - 2 * MARGIN, LINES * line)
     top = picture.height + 2 * MARGIN
     for row, text in enumerate(lines):
-        ImageDraw.Draw(image).text((MARGIN, top + row * _cell(font)[1]), text, fill=INK, font=_font(font))
+        ImageDraw.Draw(image).text((MARGIN, top + row * cell(size)[1]), text, fill=INK, font=font(size))
+    return image if slide.panel is None else _beside(image, slide.panel())
+
+
+def _beside(picture: Image.Image, panel: Image.Image) -> Image.Image:
+    """Both at half height, the panel at the right."""
+    image = _paper(picture.width + panel.width + MARGIN, max(picture.height, panel.height + 2 * MARGIN))
+    image.paste(picture, (0, (image.height - picture.height) // 2))
+    image.paste(panel, (picture.width, (image.height - panel.height) // 2))
     return image
+
+
+def _paper(width: int, height: int) -> Image.Image:
+    """White, and both sides even, as films need them."""
+    return Image.new("RGB", (width + width % 2, height + height % 2), PAPER)
 
 
 def _fitted(caption: str, width: int, height: int) -> tuple[int, list[str]]:
     """The largest print in which a caption fits whole, and its lines; one that fits in none is cut."""
-    for font in range(SIZE, SMALLEST - 1, -1):
-        advance, line = _cell(font)
+    for size in range(SIZE, SMALLEST - 1, -1):
+        advance, line = cell(size)
         lines = textwrap.wrap(caption, int(width / advance)) or [""]
         if len(lines) <= height // line:
-            return font, lines
+            return size, lines
     kept = lines[: height // line]
     return SMALLEST, [*kept[:-1], f"{kept[-1][:-1]}…"]
 
@@ -210,10 +228,10 @@ def rgb_bytes(picture: Array) -> Array:
 
 
 @cache
-def _font(size: int = SIZE) -> ImageFont.FreeTypeFont:
+def font(size: int = SIZE) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSansMono.ttf"), size)
 
 
-def _cell(font: int = SIZE) -> tuple[float, int]:
+def cell(size: int = SIZE) -> tuple[float, int]:
     """Width of a character and height of a line."""
-    return _font(font).getlength("0"), round(1.25 * font)
+    return font(size).getlength("0"), round(1.25 * size)

@@ -14,7 +14,7 @@ from PIL import Image
 from rich.console import Console
 
 from rate.errors import ConfigError, MissingExtraError
-from rate.reports.figures.film import MARGIN, WIDTH, Slide, _cell, _fitted, check_film, half_blocks, write_film
+from rate.reports.figures.film import MARGIN, WIDTH, Slide, _fitted, cell, check_film, half_blocks, write_film
 
 TEXTS = [Slide("o..", "step 0"), Slide(".o.\n  #", "step 1"), Slide("\x1b[41m..o\x1b[0m\n  #\n  #", "step 2")]
 
@@ -57,6 +57,27 @@ def test_small_pictures_grow_by_whole_pixels(tmp_path: Path) -> None:
     assert [frame.sum() for frame in red] == [96 * 96] * 5  # 4 pixels, 24 times as large
     columns = [np.flatnonzero(frame.any(axis=0))[0] for frame in red]
     assert np.diff(columns).tolist() == [96] * 4
+
+
+@pytest.mark.parametrize("slides", [TEXTS, squares(3)])
+def test_a_panel_stands_beside_the_picture(slides: list[Slide], tmp_path: Path) -> None:
+    """At the right, and what was there before is the same."""
+    write_film(tmp_path / "a.gif", slides, 4)
+    panels = [Image.new("RGB", (90, 31 + 400 * high), (0, 0, 255)) for high in (0, 1)]
+    for panel in panels:
+        write_film(tmp_path / "b.gif", [slide._replace(panel=panel.copy) for slide in slides], 4)
+        for alone, both in zip(frames(tmp_path / "a.gif"), frames(tmp_path / "b.gif"), strict=True):
+            height, width = alone.shape[:2]
+            assert both.shape[1] >= width + 90 and both.shape[0] >= max(height, panel.height)
+            assert ((both[:, width:, 2] > 200) & (both[:, width:, 0] < 60)).sum() == 90 * panel.height
+            top = (both.shape[0] - height) // 2
+            assert np.abs(both[top : top + height, :width] - alone).max() < 60  # palettes differ
+
+
+def test_long_texts_are_not_printed_large(tmp_path: Path) -> None:
+    write_film(tmp_path / "a.gif", [Slide("\n".join("0123"), "few"), Slide("\n".join("0123" * 6), "many")], 4)
+    with Image.open(tmp_path / "a.gif") as film:
+        assert film.height < 600
 
 
 def test_an_mp4_holds_every_frame(tmp_path: Path) -> None:
@@ -111,10 +132,10 @@ def test_half_blocks_keep_the_colours() -> None:
 def test_captions_are_whole(numbers: int) -> None:
     """Actions of many components are set in two lines, and smaller where they must be."""
     caption = f"step 7 · action [{' '.join(['-0.123'] * numbers)}] · reward -0.01234 · return -123.4"
-    _, lines = _fitted(caption, WIDTH - 2 * MARGIN, 2 * _cell()[1])
+    _, lines = _fitted(caption, WIDTH - 2 * MARGIN, 2 * cell()[1])
     assert " ".join(lines) == caption
 
 
 def test_a_caption_that_fits_in_no_print_is_cut_at_its_end() -> None:
-    font, lines = _fitted("x " * 900, WIDTH - 2 * MARGIN, 2 * _cell()[1])
-    assert lines[-1].endswith("…") and len(lines) * _cell(font)[1] <= 2 * _cell()[1]
+    font, lines = _fitted("x " * 900, WIDTH - 2 * MARGIN, 2 * cell()[1])
+    assert lines[-1].endswith("…") and len(lines) * cell(font)[1] <= 2 * cell()[1]
