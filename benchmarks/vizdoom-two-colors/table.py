@@ -88,7 +88,10 @@ def print_table(title: str, table: Sequence[Sequence[str]]) -> None:
 
 
 def main() -> None:
-    found = read(Path(sys.argv[1]) if len(sys.argv) > 1 else SUITE)
+    directory = Path(sys.argv[1]) if len(sys.argv) > 1 else SUITE
+    found = read(directory)
+    if not found:
+        sys.exit(f"{directory} has no evaluated runs MODEL/seedN")
     longest = max(record.length for cases in found.values() for case in cases for record in case.records)
     for pillar, title in CASES.items():
         print_table(f"**{title}**, episodes of up to {longest:,} steps", rows(found, pillar))
