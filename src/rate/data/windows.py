@@ -94,7 +94,7 @@ class Windows:
         self.lengths = store.lengths[self.ids]
         """Steps of each of its episodes."""
         self._form = space_form(store.spaces.observation)
-        self._steps = np.arange(length + lookahead)
+        self._lookahead = lookahead
         self._oracle, self._return_scale = f"infos.{escaped(oracle)}" if oracle else "", return_scale
         self._action_dtype = np.float32 if isinstance(store.spaces.action, gym.spaces.Box) else np.int64
         self._return_to_go = store.suffix_sums(self.ids, return_scale, np.float32)
@@ -105,16 +105,17 @@ class Windows:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def batch(self, index_step: int, batch_size: int, rows: slice = slice(None)) -> Segment:
-        """Batch number `index_step` of an endless run, or some `rows` of it."""
+    def batch(self, index_step: int, batch_size: int, rows: slice = slice(None), length: int | None = None) -> Segment:
+        """Batch number `index_step` of an endless run, or some `rows` of it; `length`: another than its own."""
+        length = length or self.length
         items = self._sampler.batch(index_step, batch_size)
-        window = self._gather(items[rows], self._starts(items, index_step)[rows])
+        window = self._gather(items[rows], self._starts(items, index_step, length)[rows], length)
         return self._shift.moved(window, [self.seed, index_step, 4], batch_size, rows)
 
-    def _starts(self, items: Ids, index_step: int) -> Ids:
+    def _starts(self, items: Ids, index_step: int, length: int) -> Ids:
         if self.start == "first":
             return np.zeros(len(items), dtype=np.int64)
-        choices = np.maximum(self.lengths[items] - self.length, 0) + 1
+        choices = np.maximum(self.lengths[items] - length, 0) + 1
         return np.random.default_rng([self.seed, index_step, 1]).integers(0, choices)
 
     def fixed(self, batch_size: int) -> Iterator[Segment]:
@@ -123,13 +124,13 @@ class Windows:
         items = np.repeat(np.arange(len(self.ids)), tiles)
         starts = np.concatenate([np.arange(count) for count in tiles]) * self.length
         for at in range(0, len(items), batch_size):
-            yield self._gather(items[at : at + batch_size], starts[at : at + batch_size])
+            yield self._gather(items[at : at + batch_size], starts[at : at + batch_size], self.length)
 
-    def _gather(self, items: Ids, starts: Ids) -> Segment:
+    def _gather(self, items: Ids, starts: Ids, length: int) -> Segment:
         import torch
 
         lengths, ids = self.lengths[items][:, None], self.ids[items]
-        timestep = starts[:, None] + self._steps
+        timestep = starts[:, None] + np.arange(length + self._lookahead)
         mask, steps = timestep < lengths, np.minimum(timestep, lengths - 1)
         first = self.store.first_step[ids][:, None]
         rows, first_seen = first + steps, first + self.store.episode_in_shard[ids][:, None]

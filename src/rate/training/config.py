@@ -47,6 +47,10 @@ class TrainConfig:
     """Lengths of the cache to train with, one after the other, each for the same share of the steps. The last is the
     model's own. A long cache teaches the task, and memory takes over what a shorter one no longer holds. None: its own.
     """
+    windows: tuple[int, ...] = ()
+    """Lengths of windows to train with, one after the other, each for the same share of the steps; the last is
+    `window`, and all divide it. A batch has as many more of the short ones, so that a step costs the same: steps of
+    many episodes teach to see and to act sooner than many steps of a few. None: `window` alone."""
     learning_rate: float = 3e-4
     warmup_steps: int = 100
     schedule: Schedule = "cosine"
@@ -104,9 +108,19 @@ class TrainConfig:
         stage = self._stage(step, self.cache_tokens)
         return self.cache_tokens[stage - 1] if stage else None
 
+    def window_at(self, step: int) -> int:
+        """The length of the windows at a step."""
+        stage = self._stage(step, self.windows)
+        return self.windows[stage - 1] if stage else self.window
+
+    def batch_size_at(self, step: int) -> int:
+        """Windows of a step: the shorter, the more."""
+        return self.batch_size * self.window // self.window_at(step)
+
     def is_last_stage(self, step: int) -> bool:
-        """Whether all lengths of segments are in use, and the last length of the cache."""
-        return all(self._stage(step, lengths) == len(lengths) for lengths in (self.segment_lens, self.cache_tokens))
+        """Whether all lengths of segments are in use, and the last length of the cache and of the windows."""
+        staged = (self.segment_lens, self.cache_tokens, self.windows)
+        return all(self._stage(step, lengths) == len(lengths) for lengths in staged)
 
     def _stage(self, step: int, lengths: tuple[int, ...]) -> int:
         """How many of the lengths were reached at a step; each has the same share of the steps."""
@@ -124,6 +138,10 @@ class TrainConfig:
             raise self._error("segment_lens", "hold lengths of at least 1")
         if any(length < 0 for length in self.cache_tokens):
             raise self._error("cache_tokens", "hold lengths of at least 0")
+        if any(length < 1 or self.window % length for length in self.windows):
+            raise self._error("windows", f"hold lengths that divide train.window = {self.window}")
+        if self.windows and self.windows[-1] != self.window:
+            raise self._error("windows", f"end with train.window = {self.window}")
         if self.bptt_segments is not None and self.bptt_segments < 1:
             raise self._error("bptt_segments", "be at least 1, or None for all")
 

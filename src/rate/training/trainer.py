@@ -114,8 +114,9 @@ class Trainer:
         self.policy.train()
         self.policy.trained = step / config.steps
         self.ranks.draw_apart(self.train.seed, step)
-        rows = self.ranks.rows(config.batch_size)
-        window = to_tensor(self.train.batch(step, config.batch_size, rows), self.device)
+        size = config.batch_size_at(step)
+        drawn = self.train.batch(step, size, self.ranks.rows(size), config.window_at(step))
+        window = to_tensor(drawn, self.device)
         self.optimizer.zero_grad(set_to_none=True)
         # Backward too: it may run segments again. Outside, the policy has the segments that it acts with.
         with self.policy.segments_of(config.segment_len_at(step), config.cache_tokens_at(step)):

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from integration.tiny import assert_same_run, config, metrics, same_tensors, tensors
-from rate.errors import DivergedError
+from rate.errors import ConfigError, DivergedError
 from rate.experiment import Run, train_run
 from rate.models import SequencePolicy
 from rate.objectives import BehaviourCloning, BehaviourCloningConfig, Loss, Objective
@@ -388,8 +388,34 @@ def test_it_trains_with_the_lengths_of_its_stage_and_is_judged_with_its_own(tmp_
     assert set(judged) == {(3, 0)} == {(trainer.policy.segment_len, trainer.policy.cache_tokens)}
 
 
+def test_it_trains_with_more_of_the_short_windows_and_is_judged_with_its_own(tmp_path: Path) -> None:
+    fields = {"steps": 6, "window": 9, "windows": (1, 3, 9), "batch_size": 2, "validate_every": 1}
+    trainer = trainer_of(tmp_path / "run", **fields)
+    trained: list[tuple[int, ...]] = []
+    judged: list[int] = []
+    objective = trainer.objective.forward
+
+    def watched(policy: Any, window: Any) -> Any:
+        if policy.training:
+            trained.append(tuple(window.mask.shape))
+        else:
+            judged.append(window.mask.shape[1])
+        return objective(policy, window)
+
+    trainer.objective.forward = watched  # type: ignore[method-assign]
+    trainer.fit()
+    assert trained == [(18, 1), (18, 1), (6, 3), (6, 3), (2, 9), (2, 9)] and set(judged) == {9}
+    assert [trainer.config.is_last_stage(step) for step in (0, 3, 4)] == [False, False, True]
+
+
+@pytest.mark.parametrize(("lengths", "named"), [((3, 6), "end with"), ((4, 9), "divide"), ((0, 9), "divide")])
+def test_lengths_of_windows_divide_the_window_and_end_with_it(lengths: tuple[int, ...], named: str) -> None:
+    with pytest.raises(ConfigError, match=f"train.windows.*{named}.* train.window = {9 if named == 'divide' else 18}"):
+        TrainConfig(window=9 if named == "divide" else 18, windows=lengths)
+
+
 DRAWN = {"bptt_segments": 2, "action_noise": 0.5}
-STAGES = {"segment_lens": (9, 3), "cache_tokens": (12, 6, 0)}
+STAGES = {"segment_lens": (9, 3), "cache_tokens": (12, 6, 0), "windows": (3, 9)}
 
 
 @pytest.mark.parametrize(("stop", "fields"), [*((stop, STAGES) for stop in (1, 2, 3)), (2, DRAWN)])
