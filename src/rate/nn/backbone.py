@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rate.nn.dropout import Dropout
 from rate.types import Tree
 
 
@@ -37,7 +38,7 @@ class Mlp(Backbone):
         self.width = hidden[-1]
         sizes = zip((inputs, *hidden), hidden, strict=False)
         self.layers = nn.ModuleList(nn.Linear(size, after) for size, after in sizes)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def initial_state(self, batch: int) -> Tree:
         return ()

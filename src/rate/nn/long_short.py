@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from rate.nn.attention import Rotary, Rows, turn
 from rate.nn.causal import Causal
+from rate.nn.dropout import Dropout
 from rate.nn.tracing import is_tracing
 
 CHANNELS = 4
@@ -37,7 +38,7 @@ class Attention(nn.Module):
         super().__init__()
         self.heads = heads
         self.qkv = nn.Linear(width, 3 * width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, rows: Rows, outputs: int) -> Tensor:
         """(B, L, P) -> (B, outputs, P), the last tokens; all of them, or the last one, which may look at all."""
@@ -58,7 +59,7 @@ class DynamicConvolution(nn.Module):
         self.kernel = kernel
         self.gate = nn.Linear(width, 2 * width)
         self.weights = nn.Linear(width, width // CHANNELS * kernel)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.bias = nn.Parameter(torch.zeros(width))
         self.out = nn.Linear(width, width)
 
@@ -93,7 +94,7 @@ class Block(nn.Module):
             nn.Linear(width, width // 2), nn.ReLU(), nn.Linear(width // 2, width), nn.Softmax(-1)
         )
         self.out = nn.Linear(width, width)
-        self.dropout = nn.Dropout(sizes.dropout)
+        self.dropout = Dropout(sizes.dropout)
         self.norm, self.last_norm = nn.LayerNorm(width), nn.LayerNorm(width)
         self.feed_forward = nn.Sequential(
             nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), self.dropout

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from rate.nn.backbone import Backbone
+from rate.nn.dropout import Dropout
 from rate.nn.kinds import Cell
 from rate.types import Tree
 
@@ -18,7 +19,7 @@ class Rnn(Backbone):
         self.width, self.layers, self.parts = hidden, layers, 2 if cell == "lstm" else 1
         kind = nn.LSTM if cell == "lstm" else nn.GRU
         self.rnn = kind(inputs, hidden, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self._initialise(cell, forget_bias)
 
     @torch.no_grad()

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from rate.nn.backbone import Backbone
+from rate.nn.dropout import Dropout
 from rate.types import Tree
 
 CHUNK = 8
@@ -205,7 +206,7 @@ class Block(nn.Module):
         if feed_forward:
             self.feed_forward = nn.Sequential(
                 nn.LayerNorm(width), nn.Linear(width, feed_forward), nn.GELU(), nn.Linear(feed_forward, width),
-                nn.Dropout(dropout),
+                Dropout(dropout),
             )  # fmt: skip
 
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:

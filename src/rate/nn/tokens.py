@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor, nn
 
+from rate.nn.dropout import Dropout
 from rate.nn.encoders import EncoderConfig, build_encoder
 from rate.nn.kinds import Clock
 from rate.types import Inputs, Segment, Spaces
@@ -55,7 +56,7 @@ class Tokens(nn.Module):
         taken = replace(config.encoder, name="classic")  # images are seen, not done
         self.actions = nn.Sequential(build_encoder(spaces.action, width, taken), nn.Tanh()) if config.actions else None
         self.timesteps = CLOCKS[config.clock](config.timesteps, width) if config.timesteps else None
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def prompt(self, x: Segment | Inputs) -> list[Tensor]:
         """What is known before the action is chosen: [R_t, o_t], each (..., D)."""

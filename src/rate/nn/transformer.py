@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rate.nn.attention import Attention, Rotary, Rows
+from rate.nn.dropout import Dropout
 from rate.nn.gate import Gate
 from rate.nn.tracing import is_tracing
 
@@ -46,7 +47,7 @@ class Layer(nn.Module):
         # Differs from the paper: the norm comes before the attention, not after the sum; it learns sooner.
         self.norm = nn.LayerNorm(width)
         self.attention = Attention(width, config.heads, config.kv_heads, config.head_width, config.attention_dropout)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.feed_forward: nn.Module | None = None
         if inner:
             self.feed_forward = nn.Sequential(
