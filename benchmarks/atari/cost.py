@@ -23,6 +23,8 @@ from rate.experiment.train import _unroll
 from rate.recipes import recipe
 
 REPEATS = 5
+WINDOWS = 8
+"""Of a batch."""
 
 
 def seconds(what: Callable[[], object]) -> float:
@@ -37,7 +39,7 @@ def seconds(what: Callable[[], object]) -> float:
 def measure(env: str, store: TrajectoryStore, size: int) -> str:
     config = recipe(f"{env}/rate")
     windows = Windows(store, np.arange(len(store)), length=config.train.window, start="random", seed=0)
-    batch = windows.batch(0, config.train.batch_size)
+    batch = windows.batch(0, WINDOWS)
     policy = config.model.build(store.spaces)
     objective = config.objective.build(policy, _unroll(config.train))
     optimizer = torch.optim.AdamW(policy.parameters())
@@ -47,7 +49,7 @@ def measure(env: str, store: TrajectoryStore, size: int) -> str:
         objective(policy, batch).total.backward()
         optimizer.step()
 
-    read, trained = seconds(lambda: windows.batch(1, config.train.batch_size)), seconds(step)
+    read, trained = seconds(lambda: windows.batch(1, WINDOWS)), seconds(step)
     frame = size / (int(store.lengths.sum()) + len(store))
     costs = f"{1e3 * read:.1f} | {1e3 * trained:.0f} | {read / trained:.3f}"
     return f"| {env} | {frame:.0f} | {frame * 5e5 / 1e9:.2f} | {costs} |"
