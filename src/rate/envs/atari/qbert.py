@@ -80,7 +80,7 @@ class QbertPlayer:
         return None
 
     def _try(self, path: list[int], action: int) -> Hop:
-        lives, gain, safe = self._env.ale.lives(), 0.0, True
+        lives, gain, safe = self._env.lives, 0.0, True
         for glimpse in self._env.foresee([*path, *[action] * PRESS, *[0] * (LAND - PRESS)]):
             gain, safe = glimpse.score, glimpse.lives >= lives
             if not safe:

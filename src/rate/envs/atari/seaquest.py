@@ -57,7 +57,7 @@ class SeaquestPlayer:
         return min(shown, key=lambda place: abs(place[0] - x) + abs(place[1] - y), default=MIDDLE)
 
     def _worth(self, move: int, goal: tuple[int, int]) -> float:
-        lives, divers = self._env.ale.lives(), int(self._env.ram[DIVERS])
+        lives, divers = self._env.lives, int(self._env.ram[DIVERS])
         last: Glimpse | None = None
         for last in self._env.foresee([move] * HOLD + [FIRE] * AFTER):
             if last.lives < lives or last.ram[BURST]:
