@@ -8,7 +8,7 @@ from __future__ import annotations
 import atexit
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -61,16 +61,36 @@ class Protocol:
 class Glimpse:
     """A step that was tried and taken back."""
 
-    ram: NDArray[np.int64]
+    ram: NDArray[np.uint8]
     score: float
     """Summed from where the trial began."""
     lives: int
+
+
+@dataclass(kw_only=True, eq=False)
+class Moment:
+    """The game after a step, played or only tried."""
+
+    ram: NDArray[np.uint8]
+    screens: Frames
+    """The last two frames."""
+    reward: float
+    lives: int
+    over: bool
+    state: Any = None
+    """Of the emulator; kept only when a trial leaves the moment, since that takes time."""
+    following: dict[int, Moment] = field(default_factory=dict)
+    """What was tried from here, by action."""
 
 
 class AtariEnv(gym.Env[Frames, np.int64]):
     """A game of the Arcade Learning Environment; an episode is a function of its seed."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 15}
+    _here: Moment
+    """Where the game is."""
+    _there: Moment
+    """Where the emulator is: elsewhere after a trial."""
 
     def __init__(
         self,
@@ -89,8 +109,7 @@ class AtariEnv(gym.Env[Frames, np.int64]):
         self._emulator = _IDLE[game].pop() if _IDLE[game] else _load(game)
         self.ale, self._fresh, self._resize = self._emulator
         self._actions = list(self.ale.getMinimalActionSet())
-        height, width = self.ale.getScreenDims()
-        self._screens = np.zeros((2, height, width), np.uint8)
+        self._screen = self.ale.getScreenDims()
         self._frames = np.zeros((stack, SIDE, SIDE), np.uint8)
         self._over, self._closed = True, False
         self.observation_space = gym.spaces.Box(0, 255, self._frames.shape, np.uint8)
@@ -99,19 +118,27 @@ class AtariEnv(gym.Env[Frames, np.int64]):
     @property
     def ram(self) -> NDArray[np.uint8]:
         """The 128 bytes of the console, which scripted players read."""
-        ram: NDArray[np.uint8] = self.ale.getRAM()
-        return ram
+        return self._here.ram
+
+    @property
+    def lives(self) -> int:
+        return self._here.lives
 
     def foresee(self, actions: Iterable[int]) -> Iterator[Glimpse]:
-        """What would follow if these actions were played from here; the game stays where it is."""
-        here, total = self.ale.cloneState(), 0.0
-        try:
-            for action in actions:
-                for _ in range(SKIP):
-                    total += self.ale.act(self._actions[action])
-                yield Glimpse(ram=self.ram.astype(np.int64), score=total, lives=self.ale.lives())
-        finally:
-            self.ale.restoreState(here)
+        """What would follow if these actions were played from here; the game stays where it is.
+
+        What was tried is not emulated again, neither in a trial nor when it is played.
+        """
+        moment, total = self._here, 0.0
+        for action in actions:
+            if action not in moment.following:
+                if self._there.state is None:
+                    self._there.state = self.ale.cloneState()
+                self._go(moment)
+                moment.following[action] = self._there = self._advance([action] * SKIP)
+            moment = moment.following[action]
+            total += moment.reward
+            yield Glimpse(ram=moment.ram, score=total, lives=moment.lives)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Frames, dict[str, Any]]:
         if self._closed:
@@ -121,44 +148,60 @@ class AtariEnv(gym.Env[Frames, np.int64]):
         self.ale.reset_game()
         self.ale.restoreSystemState(self._fresh)
         self._held, self._steps, self._over = 0, 0, False
-        self._advance(FIRE)
+        self._advance(self._held_for(FIRE))
         # After FIRE, since before it nothing moves in some games, and all episodes would be the same.
         waits = int(self.np_random.integers(1, self.protocol.no_ops + 1)) if self.protocol.no_ops else 0
         for _ in range(waits):
             self.ale.act(self._actions[0])
-        self._advance(0)
+        self._here = self._there = self._advance(self._held_for(0))
         self._show()
         self._frames[:] = self._frames[-1]
-        return self._frames.copy(), {"lives": self.ale.lives()}
+        return self._frames.copy(), {"lives": self.lives}
 
     def step(self, action: np.int64) -> tuple[Frames, float, bool, bool, dict[str, Any]]:
         if self._over:
             raise gym.error.ResetNeeded("atari: the episode is over; call reset before step")
         if not self.action_space.contains(action):
             raise gym.error.InvalidAction(f"atari: actions are 0 .. {len(self._actions) - 1}, got {action!r}")
-        reward = self._advance(int(action))
+        # A frame with a sticky action is not known before, and a picture is only there after emulation.
+        tried = None if self.protocol.sticky or self.render_mode else self._here.following.get(int(action))
+        if tried is None:
+            self._go(self._here)
+            tried = self._there = self._advance(self._held_for(int(action)))
+        self._here = tried
         self._show()
         self._steps += 1
-        terminated = bool(self.ale.game_over())
-        truncated = not terminated and self._steps >= self.protocol.max_steps
-        self._over = terminated or truncated
-        return self._frames.copy(), reward, terminated, truncated, {"lives": self.ale.lives()}
+        truncated = not tried.over and self._steps >= self.protocol.max_steps
+        self._over = tried.over or truncated
+        return self._frames.copy(), tried.reward, tried.over, truncated, {"lives": tried.lives}
 
-    def _advance(self, action: int) -> float:
-        """Hold an action for some frames; the last two are kept."""
-        reward, sticky = 0.0, self.protocol.sticky
-        for frame in range(SKIP):
+    def _held_for(self, action: int) -> Iterator[int]:
+        """The actions of the frames of a step, of which some are those of the frame before if they are sticky."""
+        sticky = self.protocol.sticky
+        for _ in range(SKIP):
             if not sticky or self.np_random.random() >= sticky:
                 self._held = action
-            reward += self.ale.act(self._actions[self._held])
+            yield self._held
+
+    def _go(self, moment: Moment) -> None:
+        """Bring the emulator to a moment."""
+        if self._there is not moment:
+            self.ale.restoreState(moment.state)
+
+    def _advance(self, actions: Iterable[int]) -> Moment:
+        """Play a step from where the emulator is: an action for each frame."""
+        reward, screens = 0.0, np.empty((2, *self._screen), np.uint8)
+        for frame, action in enumerate(actions):
+            reward += self.ale.act(self._actions[action])
             if frame >= SKIP - 2:
-                self.ale.getScreenGrayscale(self._screens[frame - (SKIP - 2)])
-        return reward
+                self.ale.getScreenGrayscale(screens[frame - (SKIP - 2)])
+        over = bool(self.ale.game_over())
+        return Moment(ram=self.ale.getRAM(), screens=screens, reward=reward, lives=self.ale.lives(), over=over)
 
     def _show(self) -> None:
         """Put the newest frame into the stack: sprites that flicker are on one of the last two frames."""
         self._frames[:-1] = self._frames[1:]
-        self._frames[-1] = self._resize(self._screens.max(0))
+        self._frames[-1] = self._resize(self._here.screens.max(0))
 
     def render(self) -> Any:
         return self.ale.getScreenRGB() if self.render_mode else None

@@ -1,112 +1,120 @@
-"""The player of Q*bert: hops to the nearest cube that may still pay, and tries every hop in a copy of the game."""
+"""The player of Q*bert: hops towards the nearest cube that needs paint, and tries two hops in a copy of the game.
+The second is the next one's first, and what was tried is not emulated again: little is tried in vain.
+"""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rate.envs.atari.emulator import AtariEnv
 from rate.envs.spec import Player
 from rate.types import Tree
 
-X, Y = 43, 67
-"""Bytes of the console's memory: where Q*bert is."""
-TOP, ROW, HALF = (77, 25), 28, 13
-"""The uppermost cube, the height of a row, half the width of a cube."""
-ROWS = 6
+X, Y, ROUND = 43, 67, 57
+"""Bytes of the console's memory: where Q*bert is, and the round."""
+COLOURS = ((21,), (52, 54), (83, 85, 87), (98, 100, 102, 104), (1, 3, 5, 7, 9), (32, 34, 36, 38, 40, 42))
+"""Bytes with the colours of the cubes, by row."""
+ROWS = len(COLOURS)
+CENTRES = (16, 29, 41, 53, 65, 77, 93, 105, 117, 129, 141)
+"""Where Q*bert stands, from left to right: each row begins half a cube before the one above it."""
+TOP, HEIGHT = 25, 28
+"""The uppermost row, and the way to the next."""
 UP_RIGHT, DOWN_RIGHT, UP_LEFT, DOWN_LEFT = 2, 3, 4, 5
 HOPS = {UP_RIGHT: (-1, 0), DOWN_RIGHT: (1, 1), UP_LEFT: (-1, -1), DOWN_LEFT: (1, 0)}
 """Action to the change of row and place in the row."""
-PRESS, LAND = 2, 9
-"""Steps that a hop is asked for, and steps until it is over."""
+PRESS, STILL, LAND, FALL = 2, 4, 10, 24
+"""Steps that a hop is asked for, after which Q*bert has left his cube, has landed, and has fallen or is on a disc."""
+PAINT = 25
+"""Points for a cube that gets the colour of the round."""
 
 Cube = tuple[int, int]
+CUBES = [(row, place) for row in range(ROWS) for place in range(row + 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hop:
-    """A hop that was tried."""
+    """A hop that was tried and survived."""
 
-    action: int
-    gain: float
-    safe: bool
+    path: list[int]
+    """Actions from now on until it has ended."""
+    end: Cube | None
+    """None: Q*bert does not obey, since a round or a life is over."""
+    ram: NDArray[np.uint8]
 
 
 class QbertPlayer:
     """One episode."""
 
     def __init__(self, env: AtariEnv, rng: np.random.Generator) -> None:
-        self._env, self._rng = env, rng
-        self._done: set[Cube] = set()
-        """Cubes that paid nothing when they were last hopped on."""
-        self._at: tuple[int, int] = (0, 0)
+        self._env = env
+        self._luck = rng.random((ROWS, ROWS, len(HOPS) + UP_RIGHT))
+        """Decides between hops that are as good, by cube and action."""
+        self._goals: dict[int, int] = {}
+        """Round to the colour that is asked for, which is seen where paint pays."""
         self._plan: list[int] = []
 
     def __call__(self, observation: Tree, previous: Any) -> int:
-        ram = self._env.ram
-        at = int(ram[X]), int(ram[Y])
-        rests, self._at = at == self._at, at
-        if self._plan:
-            return self._plan.pop(0)
-        here = cube_at(*at)
-        if not rests or here is None:
-            return 0
-        hop = self._choose(here)
-        if hop is None:
-            return 0
-        self._note(neighbour(here, hop.action), hop)
-        self._plan = [hop.action] * (PRESS - 1)
-        return hop.action
+        if not self._plan:
+            here = cube_at(self._env.ram)
+            self._plan = [0] if here is None else self._choose(here)
+        return self._plan.pop(0)
 
-    def _note(self, cube: Cube, hop: Hop) -> None:
-        """Remember what is done; when all is, a new round begins."""
-        (self._done.discard if hop.gain > 0 else self._done.add)(cube)
-        if hop.gain >= 500 or len(self._done) >= ROWS * (ROWS + 1) // 2 - 1:
-            self._done.clear()
+    def _choose(self, here: Cube) -> list[int]:
+        """The first hop after which another one is possible, or at least one that is survived; else wait."""
+        last = [0]
+        for hop in self._hops([], here, self._env.ram):
+            if hop.end is None:
+                return [0] * STILL
+            if any(self._hops(hop.path, hop.end, hop.ram)):
+                return hop.path
+            last = hop.path
+        return last
 
-    def _choose(self, here: Cube) -> Hop | None:
-        """The best hop after which another one is possible; None: wait."""
-        tried = [self._try([], action) for action in HOPS]
-        alive = [hop for hop in tried if hop.safe]
-        far = {hop.action: self._distance(neighbour(here, hop.action)) for hop in alive}
-        luck = self._rng.random(len(HOPS) + UP_RIGHT)
-        for hop in sorted(alive, key=lambda hop: (-hop.gain, far[hop.action], luck[hop.action])):
-            path = [hop.action] * PRESS + [0] * (LAND - PRESS)
-            if any(self._try(path, action).safe for action in HOPS):
-                return hop
+    def _hops(self, path: list[int], here: Cube, ram: NDArray[np.uint8]) -> Iterator[Hop]:
+        """Hops that are survived after a path: first those that lead soonest to a cube that needs paint."""
+        goal = self._goals.get(int(ram[ROUND]))
+        wanting = {cube for cube in CUBES if colour(ram, cube) != goal}
+        far = {action: distance(neighbour(here, action), wanting) for action in HOPS}
+        for action in sorted(HOPS, key=lambda action: (far[action], self._luck[here][action])):
+            hop = self._try(path, here, action)
+            if hop is not None:
+                yield hop
+
+    def _try(self, path: list[int], here: Cube, action: int) -> Hop | None:
+        """A hop after a path; None if it is deadly, or ends nowhere."""
+        land = LAND if exists(neighbour(here, action)) else FALL
+        actions, lives, score = [*path, *[action] * PRESS, *[0] * (land - PRESS)], self._env.lives, 0.0
+        for steps, glimpse in enumerate(self._env.foresee(actions), start=1):
+            if glimpse.lives < lives:
+                return None
+            paid, score = glimpse.score - score, glimpse.score
+            end = cube_at(glimpse.ram) if steps > len(path) + PRESS else None
+            if end == here and steps >= len(path) + STILL:
+                return Hop(path=actions[:steps], end=None, ram=glimpse.ram)
+            if end is not None and end != here:
+                if paid == PAINT:
+                    self._goals[int(glimpse.ram[ROUND])] = colour(glimpse.ram, end)
+                return Hop(path=actions[:steps], end=end, ram=glimpse.ram)
         return None
 
-    def _try(self, path: list[int], action: int) -> Hop:
-        lives, gain, safe = self._env.ale.lives(), 0.0, True
-        for glimpse in self._env.foresee([*path, *[action] * PRESS, *[0] * (LAND - PRESS)]):
-            gain, safe = glimpse.score, glimpse.lives >= lives
-            if not safe:
-                break
-        return Hop(action=action, gain=gain, safe=safe)
 
-    def _distance(self, start: Cube) -> int:
-        """Hops from a cube to the nearest one that may still pay."""
-        queue, seen = deque([(start, 0)]), {start}
-        while queue:
-            cube, steps = queue.popleft()
-            if cube not in self._done:
-                return steps
-            for action in HOPS:
-                following = neighbour(cube, action)
-                if exists(following) and following not in seen:
-                    seen.add(following)
-                    queue.append((following, steps + 1))
-        return ROWS
+def colour(ram: NDArray[np.uint8], cube: Cube) -> int:
+    return int(ram[COLOURS[cube[0]][cube[1]]])
 
 
-def cube_at(x: int, y: int) -> Cube | None:
-    """The cube on which something stands; None in the air."""
-    row, rest = divmod(y - TOP[1], ROW)
-    cube = row, round((x - TOP[0] + HALF * row) / (2 * HALF))
-    return cube if rest == 0 and exists(cube) else None
+def cube_at(ram: NDArray[np.uint8]) -> Cube | None:
+    """The cube on which Q*bert stands; None in the air."""
+    row, rest = divmod(int(ram[Y]) - TOP, HEIGHT)
+    if rest or int(ram[X]) not in CENTRES:
+        return None
+    place, odd = divmod(CENTRES.index(int(ram[X])) - (ROWS - 1 - row), 2)
+    return (row, place) if not odd and exists((row, place)) else None
 
 
 def neighbour(cube: Cube, action: int) -> Cube:
@@ -115,6 +123,23 @@ def neighbour(cube: Cube, action: int) -> Cube:
 
 def exists(cube: Cube) -> bool:
     return 0 <= cube[0] < ROWS and 0 <= cube[1] <= cube[0]
+
+
+def distance(start: Cube, goals: set[Cube]) -> int:
+    """Hops from a cube to the nearest of some; a hop off the pyramid is worse than all others."""
+    if not exists(start):
+        return len(CUBES)
+    queue, seen = deque([(start, 0)]), {start}
+    while queue:
+        cube, steps = queue.popleft()
+        if cube in goals:
+            return steps
+        for action in HOPS:
+            following = neighbour(cube, action)
+            if exists(following) and following not in seen:
+                seen.add(following)
+                queue.append((following, steps + 1))
+    return ROWS
 
 
 def qbert(env: AtariEnv, rng: np.random.Generator) -> Player:

@@ -79,6 +79,38 @@ def test_what_was_foreseen_happens_and_nothing_happens_before() -> None:
         np.testing.assert_array_equal(env.ram, glimpse)
 
 
+@pytest.mark.parametrize("options", [{}, {"sticky": 0.25}, {"render_mode": "rgb_array"}])
+def test_a_game_with_trials_is_the_game_without(options: dict[str, Any]) -> None:
+    """Some of the tried steps are played, some are not, and some trials branch."""
+    plain, tried = AtariEnv("seaquest", **options), AtariEnv("seaquest", **options)
+    plain.reset(seed=0), tried.reset(seed=0)
+    others = drawn(80, 18, seed=1)
+    for t, action in enumerate(drawn(80, 18)):
+        if t % 3 == 0:
+            for plan in ([action, others[t], 3], [others[t], action], [action, 0]):
+                list(tried.foresee(plan))
+        expected, answer = plain.step(np.int64(action)), tried.step(np.int64(action))
+        np.testing.assert_array_equal(answer[0], expected[0])
+        assert answer[1:] == expected[1:]
+        np.testing.assert_array_equal(tried.ram, plain.ram)
+        assert tried.lives == plain.lives
+        if options.get("render_mode"):
+            np.testing.assert_array_equal(tried.render(), plain.render())
+
+
+def test_what_was_tried_is_not_emulated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = AtariEnv("pong")
+    env.reset(seed=0)
+    first = [glimpse.ram for glimpse in env.foresee([2, 2, 3])]
+    advance, emulated = env._advance, []
+    monkeypatch.setattr(env, "_advance", lambda actions: emulated.append(1) or advance(actions))
+    np.testing.assert_array_equal([glimpse.ram for glimpse in env.foresee([2, 2, 3])], first)
+    env.step(np.int64(2)), env.step(np.int64(2))
+    assert not emulated
+    env.step(np.int64(0))
+    assert len(emulated) == 1
+
+
 def test_a_reused_emulator_remembers_nothing() -> None:
     """Memory of Seaquest and a clock of Q*bert outlive the reset button."""
     for game, actions in (("seaquest", 18), ("qbert", 6)):

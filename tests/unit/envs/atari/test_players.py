@@ -10,6 +10,7 @@ import pytest
 from rate.data.collect import collect
 from rate.envs import ENVS
 from rate.envs.atari.emulator import AtariEnv
+from rate.envs.atari.paddle import folded
 from rate.envs.atari.tasks import Game, player
 from rate.envs.spec import CollectRequest
 from rate.errors import ConfigError
@@ -26,7 +27,7 @@ def collected(game: str, episodes: int = 1, **options: object) -> list[Trajector
 
 @pytest.mark.parametrize(
     ("game", "steps", "least"),
-    [("pong", 420, 2.0), ("breakout", 250, 5.0), ("qbert", 150, 300.0), ("seaquest", 150, 60.0)],
+    [("pong", 420, 2.0), ("breakout", 250, 5.0), ("qbert", 400, 2000.0), ("seaquest", 400, 500.0)],
 )
 def test_the_player_scores(game: str, steps: int, least: float) -> None:
     """None of these loses a life or a ball; whole games are in benchmarks/atari."""
@@ -34,6 +35,20 @@ def test_the_player_scores(game: str, steps: int, least: float) -> None:
     assert len(item) == steps
     assert item.rewards.min() >= 0
     assert item.rewards.sum() >= least
+
+
+@pytest.mark.parametrize("game", ["pong", "breakout", "qbert", "seaquest"])
+def test_the_player_is_a_function_of_the_seed(game: str) -> None:
+    first, second = (collected(game, episodes=2, max_steps=120) for _ in range(2))
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one.actions, other.actions)
+        np.testing.assert_array_equal(one.observations, other.observations)
+    assert (first[0].actions != first[1].actions).any()
+
+
+@pytest.mark.parametrize(("side", "place"), [(100, 100), (206, 206), (210, 202), (40, 50), (370, 48)])
+def test_a_ball_bounces_from_the_walls(side: float, place: float) -> None:
+    assert folded(side, 45, 206) == place
 
 
 def test_an_error_repeats_the_action_before_at_a_share_that_differs_by_episode() -> None:
