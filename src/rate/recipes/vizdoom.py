@@ -35,7 +35,7 @@ ENCODER = EncoderConfig(name="image", channels=(16, 32, 32), padding=1, scale="d
 NOISE = "noise=0.15"
 """Of the data. With the paper's return (0.4) to know the colour is worth half as much to a model, in a larger noise."""
 SHARES = (6, 3, 1, 1, 1, 1)
-"""Windows are this much shorter, one length after the other: that the colour counts is seen in many episodes at once."""
+"""So many times shorter windows are, one length after the other: that the colour counts shows in many episodes."""
 
 PAPER: dict[str, Any] = {
     "model.layers": 6,
