@@ -1,17 +1,19 @@
 """The table of the suite `learning` from its raw files: by task, case and model, the score of each training seed.
 
 python benchmarks/learning/table.py
+python benchmarks/learning/table.py large-batches   # the version before
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections import defaultdict
 from pathlib import Path
 
 from rate.evaluation.intervals import mean_sem, wilson_interval
 
-HERE = Path(__file__).parent / "suite"
+HERE = Path(__file__).parent
 MODELS = ("rate", "dt", "bc-lstm")
 
 
@@ -53,7 +55,8 @@ def cell(runs: list[list[float]], judged_by_success: bool) -> str:
 def main() -> None:
     print("| task | judged on | " + " | ".join(f"`{model}`" for model in MODELS) + " |")
     print("|---" * (2 + len(MODELS)) + "|")
-    for task in sorted(path for path in HERE.iterdir() if path.is_dir()):
+    where = HERE / (sys.argv[1] if len(sys.argv) > 1 else "suite")
+    for task in sorted(path for path in where.iterdir() if path.is_dir()):
         read = recall if task.name == "aar" else scores
         found = {model: [read(run) for run in sorted((task / model).glob("seed*"))] for model in MODELS}
         success = not task.name.endswith("Easy")

@@ -31,9 +31,6 @@ windows, of which more teach a small data set by heart. To find what memory is f
 ones: with 3,072 a policy of Minigrid-Memory was at chance after 3,000 steps, with half of that it knew after 250."""
 CACHED = SEGMENTS - 1
 """Segments in the cache: with the open one they are an episode of three, or about as long as LONGEST_CONTEXT."""
-CLIP = 0.1
-"""Largest norm of a gradient. Usual ones are a tenth of it; the few that are many times larger undo what memory holds:
-with a norm of 1 the recall of AAR went from 1.99 to 1.01 in the last hundred steps of one seed."""
 NOISE = 0.6
 """On memory between segments. Rows have a size of 1 to 2.5, and noise that is far smaller teaches nothing: a policy of
 Minigrid-Memory that was at chance at 151 cells has 0.99 after 400 more steps with 0.6, and is at chance after 0.3."""
@@ -113,7 +110,6 @@ def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
         batch_size=min(MOST_WINDOWS, max(1, round(SEEN / window))),
         learning_rate=3e-3,
         betas=(0.9, 0.95),
-        clip=CLIP,
         segment_lens=lengths if getattr(model, "memory_tokens", 0) else (),
     )
 
