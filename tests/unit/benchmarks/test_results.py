@@ -1,4 +1,4 @@
-"""The scripts that make the tables of MuJoCo and Atari, on results that are written by hand."""
+"""The scripts that make the tables of MuJoCo, Atari and POPGym, on results that are written by hand."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+SCRIPTS = ("mujoco", "atari", "popgym/all")
 HOPPER = {"kind": "normalised", "low": 0.0, "high": 1000.0}
 
 
@@ -24,10 +25,12 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 @pytest.fixture
 def scripts(tables: ModuleType) -> dict[str, ModuleType]:
-    """Both scripts have the same name, so they are loaded by their paths."""
+    """The scripts have the same name, so they are loaded by their paths."""
     found = {}
-    for name in ("mujoco", "atari"):
-        spec = importlib.util.spec_from_file_location(f"{name}_results", BENCHMARKS / name / "results.py")
+    for name in SCRIPTS:
+        spec = importlib.util.spec_from_file_location(
+            f"{name.replace('/', '_')}_results", BENCHMARKS / name / "results.py"
+        )
         assert spec is not None and spec.loader is not None
         found[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(found[name])
@@ -139,7 +142,28 @@ def test_the_table_of_atari(
     assert "**Times**, pong" in printed and "other data" in printed
 
 
-@pytest.mark.parametrize("name", ["mujoco", "atari"])
+def test_the_table_of_popgym(
+    scripts: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """RepeatFirst is a memory task whose expert has 1 and random actions about -0.5."""
+    plain = {"kind": "return", "low": 0.0, "high": 1.0}
+    players = scripts["popgym/all"].known()
+    low, high = players["RepeatFirst-Easy", "random"], players["RepeatFirst-Easy", "expert"]
+    for model, share in (("rate", 1.0), ("dt", 0.5)):
+        write(
+            tmp_path / "popgym" / "RepeatFirst-Easy" / model / "seed0",
+            {"countdown": [low + share * (high - low)] * 2},
+            plain,
+        )
+    monkeypatch.setattr("sys.argv", ["results.py", str(tmp_path)])
+    scripts["popgym/all"].main()
+    printed = capsys.readouterr().out
+    assert "| 33 memory | 1.000 [1.000, 1.000], 1 of 33 | 0.500 [0.500, 0.500], 1 of 33 |  | 0.500 " in printed
+    assert "| RepeatFirst-Easy | -0.5" in printed and "| 15 reactive |  |  |  |  |  |" in printed
+    assert "| Autoencode-Easy | -0.51 | 1.00 |  |  |  |  |  |  |" in printed
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_without_runs_there_is_one_line(
     name: str, scripts: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
