@@ -34,10 +34,6 @@ CACHED = SEGMENTS - 1
 NOISE = 0.6
 """On memory between segments. Rows have a size of 1 to 2.5, and noise that is far smaller teaches nothing: a policy of
 Minigrid-Memory that was at chance at 151 cells has 0.99 after 400 more steps with 0.6, and is at chance after 0.3."""
-SURGE = 4.0
-"""Largest gradient, by what is usual. One in a hundred is fifty times as large, and one of them cost a policy of AAR
-its memory in the last hundred steps. A limit that is the same for all tasks (0.1) held that, and took from
-Minigrid-Memory what it learns by."""
 QUIET = 3 / 4
 """Share of the training without noise on memory: what it holds at first is smaller than the noise."""
 
@@ -114,7 +110,6 @@ def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
         batch_size=min(MOST_WINDOWS, max(1, round(SEEN / window))),
         learning_rate=3e-3,
         betas=(0.9, 0.95),
-        surge=SURGE,
         segment_lens=lengths if getattr(model, "memory_tokens", 0) else (),
     )
 
