@@ -65,6 +65,9 @@ class TrainConfig:
     surge: float = 0.0
     """Largest norm of the gradient, as a multiple of the usual one, a running mean over some fifty steps; 0: no limit.
     Adam knows no scale, so what is large for one task is small for another; this limit needs no word on either."""
+    average: float = 0.0
+    """Share of the steps over which a running mean of the weights is taken, which is validated, kept and acts in place
+    of the last ones; 0: the last ones."""
     precision: Precision = "auto"
     """auto: bfloat16 autocast on a GPU that has it, float32 elsewhere."""
     compile: bool = False
@@ -153,8 +156,9 @@ class TrainConfig:
         for field in ("weight_decay", "clip", "surge", "final_learning_rate"):
             if not 0 <= getattr(self, field) < math.inf:
                 raise self._error(field, "be finite and not negative")
-        if not 0 <= self.action_noise <= 1:
-            raise self._error("action_noise", "lie between 0 and 1")
+        for field in ("action_noise", "average"):
+            if not 0 <= getattr(self, field) <= 1:
+                raise self._error(field, "lie between 0 and 1")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise self._error("betas", "be two numbers of at least 0 and below 1")
         largest = LARGEST * (1 - self.betas[0])  # the first step is divided by it

@@ -20,6 +20,7 @@ from rate.objectives.objective import Loss, Objective
 from rate.system.device import autocast, check_compiles, uncompiled
 from rate.system.files import reading
 from rate.system.signals import Interrupted, StopOnSignal
+from rate.training.average import Average
 from rate.training.checkpoint import (
     Checkpoint,
     load_checkpoint,
@@ -71,6 +72,7 @@ class Trainer:
         self.train, self.valid, self.evaluate, self.on_step = train, valid, evaluate, on_step
         self.ranks = ranks or Ranks()
         self.optimizer = build_optimizer(config, (policy, objective))
+        self.average = Average(self.policy, config)
         if config.compile:
             check_compiles(device)
             self.policy.compile()  # in place: weights keep their names, and acting, which is not compiled, its code
@@ -132,6 +134,7 @@ class Trainer:
         self.optimizer.step()
         self.objective.after_step(self.policy)
         self.progress.step = step + 1
+        self.average.follow(self.progress.step)
         return metrics
 
     def _fetched(self, loss: Loss, rate: float, norm: Tensor) -> dict[str, float]:
@@ -180,12 +183,14 @@ class Trainer:
         if writes and self._is_logged(step):
             log.write(step, metrics)
         if self.valid is not None and (step % config.validate_every == 0 or last):
-            valid = self.validate() if writes else {}
+            with self.average.acting():
+                valid = self.validate() if writes else {}
             loss = self.ranks.of_first(valid.get("valid/loss", math.nan))
             marks += ["best"] if self.progress.has_less_loss(loss) else []
             self._note(step, valid, metrics, log)
         if self.evaluate is not None and writes and config.evaluates_at(step):
-            judged = self.evaluate(self.policy, step, self.progress.seconds)
+            with self.average.acting():
+                judged = self.evaluate(self.policy, step, self.progress.seconds)
             marks += ["best-return"] if self.progress.has_more_return(judged) else []
             self._note(step, judged, metrics, log)
         if marks or last or step % config.checkpoint_every == 0:
@@ -230,12 +235,15 @@ class Trainer:
         }
         if self.device.type == "cuda":
             training["random.cuda"] = torch.cuda.get_rng_state(self.device)
-        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in self.policy.state_dict().items()}
-        self._check_good(weights)
+        if self.average.steps:
+            training |= prefixed("policy", self._weights())
+        with self.average.acting():
+            weights = self._weights()
+            self._check_good(weights)
         self._count_time()
         checkpoint = Checkpoint(
             weights=weights,
-            training={name: tensor.detach().cpu().contiguous() for name, tensor in training.items()},
+            training=_stored(training),
             step=self.progress.step,
             progress=self.progress.to_json(),
             config=self.stored_config,
@@ -246,6 +254,9 @@ class Trainer:
             if self.on_save is not None:
                 self.on_save()
         self.saved = self.progress.step
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: tensor.clone() for name, tensor in _stored(self.policy.state_dict()).items()}
 
     def _save_if_new(self) -> None:
         """Save, unless this step is saved: overwriting the last checkpoint would leave a moment without one."""
@@ -261,6 +272,9 @@ class Trainer:
         checkpoint = load_checkpoint(path, training=True)
         load_weights(self.policy, checkpoint.weights, path)
         with reading(path):
+            self.average.begin()
+            if self.average.steps and checkpoint.step:
+                load_weights(self.policy, without_prefix("policy", checkpoint.training), path)
             load_weights(self.objective, without_prefix("objective", checkpoint.training), path)
             state = without_prefix("optimizer", checkpoint.training)
             if checkpoint.step and not state:
@@ -276,3 +290,7 @@ class Trainer:
     def _cut_metrics(self, step: int) -> None:
         if self.ranks.writes:
             self.run.cut_metrics(step)
+
+
+def _stored(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
