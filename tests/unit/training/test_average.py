@@ -31,7 +31,7 @@ def test_the_first_steps_count_alike_and_later_ones_replace_a_share() -> None:
 
 
 def test_training_goes_the_same_way_and_what_acts_is_the_mean(train: Any) -> None:
-    plain, averaged = train("plain"), train("averaged", average=0.5)
+    plain, averaged = train("plain", average=0.0), train("averaged", average=0.5)
     last, kept = (load_checkpoint(run / "checkpoints" / "step_30", training=True) for run in (plain, averaged))
     assert same_tensors(last.weights, without_prefix("policy", kept.training))
     assert not same_tensors(last.weights, kept.weights)
