@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,9 @@ import pytest
 
 from rate.data.collect import collect
 from rate.envs import ENVS
-from rate.envs.atari.emulator import AtariEnv
-from rate.envs.atari.paddle import folded
-from rate.envs.atari.tasks import Game, player
+from rate.envs.atari.emulator import FIRE, AtariEnv
+from rate.envs.atari.paddle import BREAKOUT, SURE, breakout, folded, seen
+from rate.envs.atari.tasks import LONGEST_ERROR, Game, player
 from rate.envs.spec import CollectRequest
 from rate.errors import ConfigError
 from rate.types import Trajectory
@@ -51,20 +52,49 @@ def test_a_ball_bounces_from_the_walls(side: float, place: float) -> None:
     assert folded(side, 45, 206) == place
 
 
-def test_an_error_repeats_the_action_before_at_a_share_that_differs_by_episode() -> None:
-    restless = Game(
-        name="pong", rules="", player=lambda env, rng: lambda seen, before: 2 if before == 3 else 3, target=0
-    )
-    shares = []
-    for seed in range(4):
-        play, before, repeated = player(restless, AtariEnv("pong"), np.random.default_rng(seed), spread=0.8), None, 0
-        for _ in range(400):
-            action = play(np.zeros(1), before)
-            repeated, before = repeated + (action == before), action
-        shares.append(repeated / 400)
+IDLE = Game(name="pong", rules="", player=lambda env, rng: lambda seen, before: 0, target=0)
+
+
+def errors(seed: int, spread: float, steps: int = 3000) -> list[int]:
+    """What is played in place of a player that never acts."""
+    play, before, played = player(IDLE, AtariEnv("pong"), np.random.default_rng(seed), spread=spread), None, []
+    for _ in range(steps):
+        before = play(np.zeros(1), before)
+        played.append(before)
+    return played
+
+
+def test_an_error_is_an_action_that_is_held_for_some_steps() -> None:
+    played = errors(seed=1, spread=0.2)
+    assert set(played) == set(range(6))
+    lengths = [len(list(run)) for action, run in groupby(played) if action]
+    assert set(range(1, LONGEST_ERROR + 1)) <= set(lengths)
+    assert max(lengths) <= 3 * LONGEST_ERROR  # of which one may follow another
+    assert played == errors(seed=1, spread=0.2) != errors(seed=2, spread=0.2)
+
+
+def test_the_share_of_errors_is_drawn_for_each_episode() -> None:
+    shares = [np.mean(np.array(errors(seed, spread=0.8)) != 0) * 6 / 5 for seed in range(4)]
     drawn = [0.8 * np.random.default_rng(seed).random() for seed in range(4)]
     np.testing.assert_allclose(shares, drawn, atol=0.07)
     assert max(shares) - min(shares) > 0.2
+    assert not any(errors(seed=0, spread=0.0))
+
+
+def test_a_lost_ball_is_asked_for_when_no_frame_shows_it() -> None:
+    env = AtariEnv("breakout", max_steps=200)
+    env.reset(seed=0)
+    played, play, before, missing = [], breakout(env, np.random.default_rng(0)), None, 0
+    for step in range(120):
+        wanted = play(np.zeros(1), before)
+        missing = 0 if seen(BREAKOUT, env.ram) else missing + 1
+        if missing:
+            played.append((missing, wanted))
+        before = 0 if step < 60 else wanted  # the first ball is lost
+        env.step(np.int64(before))
+    assert {wanted for missing, wanted in played if missing < SURE} == {0}
+    assert {wanted for missing, wanted in played if missing >= SURE} == {FIRE}
+    assert missing == 0
 
 
 def test_bad_options_are_refused() -> None:
