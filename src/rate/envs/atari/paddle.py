@@ -20,10 +20,6 @@ RESPONSE = (0.0, 10.0, 20.0, 22.0)
 MOVES = ((0, 0), (0, -1), (0, 1), (-1, 0), (1, 0), (-1, 1), (1, -1))
 """Pushes that are tried before the ball arrives."""
 
-SURE = 4
-"""Steps without a ball before the next one is asked for: then a policy sees none in any of its frames, however long it
-waits."""
-
 Ball = tuple[int, int]
 """Its depth and its side."""
 
@@ -96,8 +92,6 @@ class PaddlePlayer:
         """Of the ball, in a step."""
         self._pushes = [0, 0, 0]
         """What was played in the last steps, the newest first: -1, 0 or 1."""
-        self._missing = 0
-        """Steps without a ball."""
         self._place = 0.0
         """Where the ball will arrive."""
         self._plan: list[int] = []
@@ -108,9 +102,8 @@ class PaddlePlayer:
         self._remember(previous)
         before, ball = self._ball, seen(court, ram)
         self._ball = ball
-        self._missing = 0 if ball else self._missing + 1
         if ball is None:
-            return FIRE if self._missing >= SURE else 0
+            return FIRE
         if before is None:
             return 0
         speed = ball[0] - before[0], ball[1] - before[1]

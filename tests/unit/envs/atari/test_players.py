@@ -10,8 +10,8 @@ import pytest
 
 from rate.data.collect import collect
 from rate.envs import ENVS
-from rate.envs.atari.emulator import FIRE, AtariEnv
-from rate.envs.atari.paddle import BREAKOUT, SURE, breakout, folded, seen
+from rate.envs.atari.emulator import AtariEnv
+from rate.envs.atari.paddle import BREAKOUT, RESPONSE, breakout, folded, seen
 from rate.envs.atari.tasks import LONGEST_ERROR, Game, player
 from rate.envs.spec import CollectRequest
 from rate.errors import ConfigError
@@ -52,6 +52,8 @@ def test_a_ball_bounces_from_the_walls(side: float, place: float) -> None:
     assert folded(side, 45, 206) == place
 
 
+FAR = 120
+"""A depth that is many steps from the paddle."""
 IDLE = Game(name="pong", rules="", player=lambda env, rng: lambda seen, before: 0, target=0)
 
 
@@ -81,20 +83,17 @@ def test_the_share_of_errors_is_drawn_for_each_episode() -> None:
     assert not any(errors(seed=0, spread=0.0))
 
 
-def test_a_lost_ball_is_asked_for_when_no_frame_shows_it() -> None:
+def test_the_paddle_stays_beside_a_far_ball() -> None:
     env = AtariEnv("breakout", max_steps=200)
     env.reset(seed=0)
-    played, play, before, missing = [], breakout(env, np.random.default_rng(0)), None, 0
-    for step in range(120):
-        wanted = play(np.zeros(1), before)
-        missing = 0 if seen(BREAKOUT, env.ram) else missing + 1
-        if missing:
-            played.append((missing, wanted))
-        before = 0 if step < 60 else wanted  # the first ball is lost
+    play, before, apart = breakout(env, np.random.default_rng(0)), None, []
+    for _ in range(150):
+        before = play(np.zeros(1), before)
         env.step(np.int64(before))
-    assert {wanted for missing, wanted in played if missing < SURE} == {0}
-    assert {wanted for missing, wanted in played if missing >= SURE} == {FIRE}
-    assert missing == 0
+        ball = seen(BREAKOUT, env.ram)
+        if ball and ball[0] < FAR:
+            apart.append(abs(ball[1] - BREAKOUT.middle - float(env.ram[BREAKOUT.paddle])))
+    assert len(apart) > 20 and np.mean(apart) < RESPONSE[-1]
 
 
 def test_bad_options_are_refused() -> None:
