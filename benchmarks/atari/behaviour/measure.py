@@ -24,7 +24,7 @@ from rate.envs.atari.tasks import GAMES, Game, player
 from rate.envs.demonstrate import distracted, episode
 from rate.types import Array
 
-PLAYERS = ("random", "spread=0.0", "spread=0.1")
+PLAYERS = ("random", "spread=0.0", "spread=0.2")
 
 
 def measure(game: Game, name: str, seed: int, max_steps: int) -> dict[str, Any]:

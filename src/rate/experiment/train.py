@@ -257,7 +257,8 @@ def with_oracle(config: RunConfig, spaces: Spaces) -> Spaces:
 
 def fit(config: RunConfig, store: TrajectoryStore, policy: SequencePolicy[Any]) -> None:
     """Give a policy the units of the episodes that it will be trained on."""
-    fit_units(policy, store, chosen_episodes(config.data, store)[0], always=config.model.encoder.normalise == "on")
+    always = config.model.encoder.normalise in ("on", "pixels")
+    fit_units(policy, store, chosen_episodes(config.data, store)[0], always=always)
 
 
 def _prepare(config: RunConfig, store: TrajectoryStore, start: Checkpoint | None, policy: SequencePolicy[Any]) -> None:

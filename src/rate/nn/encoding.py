@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rate.nn.encoder import Encoder
 
 Scale = Literal["like", "data", "sum"]
-Normalise = Literal["auto", "on", "off"]
+Normalise = Literal["auto", "on", "pixels", "off"]
 RULES = ("auto", "classic")
 """Names that stand for a choice by the space."""
 
@@ -38,7 +38,8 @@ class EncoderConfig:
     mean over the training data, in units of what is left: walls that are always there hide nothing. sum: neither."""
     normalise: Normalise = "auto"
     """Give observations and actions of a Box in units of the training data; auto: where they are far from 1 there, or
-    differ much in size from component to component."""
+    differ much in size from component to component. pixels: on, and every pixel of an image has a
+    unit of its own, not every channel: a ball is small beside walls that are always there."""
 
     def __post_init__(self) -> None:
         if self.name not in RULES:

@@ -19,7 +19,11 @@ from rate.errors import ConfigError
 from rate.images import image_layout
 from rate.nn.encoder import Encoder
 from rate.nn.encoding import ENCODERS, EncoderConfig
-from rate.nn.unit import Unit
+from rate.nn.unit import CLIP, Unit
+
+LEAST_SPREAD = 0.05
+"""Of pixels that have units of their own, as a share of the usual one: where hardly anything ever was, noise is not
+made large."""
 
 
 class ImageEncoder(Encoder):
@@ -41,7 +45,9 @@ class ImageEncoder(Encoder):
         low, high = (0.0, 255.0) if config.name == "classic" else layout.bounds
         channels = layout.channels_shape
         fitted = config.normalises and isinstance(space, gym.spaces.Box)
-        self.layout, self.unit = layout, Unit(np.full(channels, low), np.full(channels, high - low), fitted=fitted)
+        each = {"clip": CLIP, "least": LEAST_SPREAD} if config.normalise == "pixels" else {}
+        shape = layout.shape if each else channels
+        self.layout, self.unit = layout, Unit(np.full(shape, low), np.full(shape, high - low), fitted=fitted, **each)
         self.convolutions = nn.Sequential(*self._network(layout.channels, config), nn.Flatten())
         self.linear = nn.Linear(self._features(), width)
         if config.scale == "like":

@@ -28,10 +28,12 @@ class Unit(nn.Module):
     std: Tensor
     limit: Tensor
 
-    def __init__(self, mean: Array, std: Array, *, fitted: bool, clip: float = LARGEST) -> None:
-        """`fitted`: it will be, so a checkpoint holds it; else it stays as it is. `clip`: where fitted values end."""
+    def __init__(self, mean: Array, std: Array, *, fitted: bool, clip: float = LARGEST, least: float = 0.0) -> None:
+        """`fitted`: it will be, so a checkpoint holds it; else it stays as it is. `clip`: where fitted values end.
+        `least`: share of the usual spread that is added to each.
+        """
         super().__init__()
-        self.fitted, self.clip = fitted, clip
+        self.fitted, self.clip, self.least = fitted, clip, least
         start = {"mean": mean, "std": std, "limit": np.array(LARGEST)}
         for name, values in start.items():
             self.register_buffer(name, torch.as_tensor(values, dtype=torch.float32), persistent=fitted)
@@ -39,6 +41,7 @@ class Unit(nn.Module):
     @torch.no_grad()
     def fit(self, mean: Array, std: Array) -> None:
         """Take other numbers; where nothing varies, only the mean is taken off."""
+        std = std + self.least * np.sqrt(np.square(std).mean())
         constant = std <= 1e-6 * np.maximum(1.0, np.abs(mean))
         self.mean.copy_(torch.as_tensor(mean))
         self.std.copy_(torch.as_tensor(np.where(constant, 1.0, std)))

@@ -54,7 +54,7 @@ def control(path: Path, scales: tuple[float, ...], reach: float) -> TrajectorySt
 def fitted(store: TrajectoryStore, normalise: Any = "auto", model: str = "bc-lstm", **fields: Any) -> Any:
     torch.manual_seed(0)
     policy = MODELS.get(model)(LENGTH, encoder=EncoderConfig(normalise=normalise), **fields).build(store.spaces)
-    fit_units(policy, store, np.arange(len(store)), always=normalise == "on")
+    fit_units(policy, store, np.arange(len(store)), always=normalise in ("on", "pixels"))
     return policy.eval()
 
 
@@ -107,6 +107,23 @@ def test_grids_of_small_codes_are_fitted_and_pictures_are_not(tmp_path: Path) ->
         assert bool((unit.std != 255).any()) is expected
         size = policy.tokens.observation(torch.as_tensor(seen)).square().mean().sqrt()
         assert 0.2 < size < 1.5
+
+
+def test_every_pixel_can_have_its_own_unit(tmp_path: Path) -> None:
+    """A ball of one pixel, beside a wall that is always there and bricks of which half are gone."""
+    rng, done = np.random.default_rng(0), np.zeros(EPISODES * LENGTH, np.int64)
+    seen = np.zeros((EPISODES * (LENGTH + 1), 4, 84, 84), np.uint8)
+    seen[:, :, :10] = 200
+    seen[:, :, 10:20] = 100 * rng.integers(0, 2, (len(seen), 4, 10, 84))
+    for row in range(len(seen)):
+        seen[row, :, 50, row % 4] = 50
+    space = gs.Box(0, 255, seen.shape[1:], np.uint8)
+    policy = fitted(made(tmp_path / "set", seen, done, space, gs.Discrete(2)), "pixels")
+    ((_, unit),) = units(policy.tokens.observation)
+    told = unit(torch.as_tensor(seen))
+    assert not told[:, :, :10].any()
+    assert (told[0, :, 50, 0] > 1).all() and told[0, :, 10:20].abs().max() < 2
+    assert unit(torch.full(seen.shape[1:], 255))[:, 60:].eq(10).all()  # cut where nothing ever was
 
 
 def test_actions_are_predicted_in_units(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def test_a_game_is_collected_trained_on_and_judged(tmp_path: Path, monkeypatch: 
         "data.episodes": 3,
         "data.options": ("max_steps=60",),
         "train.window": 15,
+        "train.windows": (5, 15),
         "train.steps": 2,
         "train.batch_size": 2,
         "eval.episodes": 1,

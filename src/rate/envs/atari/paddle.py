@@ -45,8 +45,9 @@ class Court:
     """Actions that move the paddle."""
     walls: tuple[int, int]
     """Sides at which the ball bounces."""
-    follow: bool
-    """Stay beside a ball that goes away: it may come back soon."""
+    reckoned: int
+    """Steps before the ball arrives from which on the paddle goes where it will land. Until then it stays beside the
+    ball, which four frames show at once; where a far ball will land is hard to learn from them."""
     sharp: bool
     """Play the sharpest angle; otherwise any that keeps the ball."""
 
@@ -62,7 +63,7 @@ PONG = Court(
     less=2,
     more=3,
     walls=(45, 206),
-    follow=False,
+    reckoned=8,
     sharp=True,
 )
 BREAKOUT = Court(
@@ -76,7 +77,7 @@ BREAKOUT = Court(
     less=3,
     more=2,
     walls=(55, 201),
-    follow=True,
+    reckoned=5,
     sharp=False,
 )
 
@@ -110,17 +111,20 @@ class PaddlePlayer:
         steady, self._speed = abs(speed[1]) == abs(self._speed[1]), speed
         if speed[0] <= 0:
             self._plan = []
-            if not court.follow:
-                return 0
-            self._place = float(ball[1])
-            return self._approach(float(ram[court.paddle]))
+            return self._beside(ball)
         wait = (court.contact - ball[0]) / speed[0]
         if wait < 0:
             return 0
+        if wait > court.reckoned:
+            return self._beside(ball)
         if steady:
             self._place = folded(ball[1] + speed[1] * wait, *court.walls)
         move = self._last_moves(int(wait), previous)
         return self._approach(float(ram[court.paddle])) if move is None else move
+
+    def _beside(self, ball: Ball) -> int:
+        self._place = float(ball[1])
+        return self._approach(float(self._env.ram[self._court.paddle]))
 
     def _remember(self, previous: Any) -> None:
         moved = {self._court.less: -1, self._court.more: 1}.get(-1 if previous is None else int(previous), 0)

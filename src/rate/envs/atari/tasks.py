@@ -19,7 +19,9 @@ from rate.errors import ConfigError
 from rate.registry import check_names
 from rate.types import Trajectory, Tree
 
-SPREAD = 0.1
+SPREAD = 0.2
+LONGEST_ERROR = 8
+"""Steps. An error of one step is gone before it shows; one that is held moves what the player must then put right."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,18 +49,31 @@ EXPERT_DEFAULTS: Mapping[str, Any] = {"spread": SPREAD, **asdict(Protocol())}
 def player(
     game: Game, env: gym.Env[Any, Any], rng: np.random.Generator, spread: float = SPREAD, **protocol: Any
 ) -> Player:
-    """The scripted player for one episode, which errs at a share of the steps that is drawn from [0, spread).
-
-    An error is the action before once more, as the console itself errs under sticky actions.
-    """
+    """The scripted player for one episode, which errs at a share of the steps that is drawn from [0, spread)."""
     check_spread(spread)
     inner = env.unwrapped
-    assert isinstance(inner, AtariEnv)
+    assert isinstance(inner, AtariEnv) and isinstance(inner.action_space, gym.spaces.Discrete)
     share, play = spread * rng.random(), game.player(inner, rng)
+    return erring(play, rng, share, int(inner.action_space.n))
+
+
+def erring(play: Player, rng: np.random.Generator, share: float, actions: int) -> Player:
+    """The player, but that about a share of the steps play an action that is drawn and held for some steps.
+
+    So data shows how to come back from where a policy gets to by its own errors.
+    """
+    begins = share / ((1 - share) * (1 + LONGEST_ERROR) / 2 + share)
+    held, left = 0, 0
 
     def act(observation: Tree, previous: Any) -> int:
+        nonlocal held, left
         wanted = int(play(observation, previous))
-        return int(previous) if previous is not None and rng.random() < share else wanted
+        if not left and rng.random() < begins:
+            held, left = int(rng.integers(actions)), int(rng.integers(1, LONGEST_ERROR + 1))
+        if not left:
+            return wanted
+        left -= 1
+        return held
 
     return act
 

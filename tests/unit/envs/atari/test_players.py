@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,8 @@ import pytest
 from rate.data.collect import collect
 from rate.envs import ENVS
 from rate.envs.atari.emulator import AtariEnv
-from rate.envs.atari.paddle import folded
-from rate.envs.atari.tasks import Game, player
+from rate.envs.atari.paddle import BREAKOUT, RESPONSE, breakout, folded, seen
+from rate.envs.atari.tasks import LONGEST_ERROR, Game, player
 from rate.envs.spec import CollectRequest
 from rate.errors import ConfigError
 from rate.types import Trajectory
@@ -51,20 +52,48 @@ def test_a_ball_bounces_from_the_walls(side: float, place: float) -> None:
     assert folded(side, 45, 206) == place
 
 
-def test_an_error_repeats_the_action_before_at_a_share_that_differs_by_episode() -> None:
-    restless = Game(
-        name="pong", rules="", player=lambda env, rng: lambda seen, before: 2 if before == 3 else 3, target=0
-    )
-    shares = []
-    for seed in range(4):
-        play, before, repeated = player(restless, AtariEnv("pong"), np.random.default_rng(seed), spread=0.8), None, 0
-        for _ in range(400):
-            action = play(np.zeros(1), before)
-            repeated, before = repeated + (action == before), action
-        shares.append(repeated / 400)
+FAR = 120
+"""A depth that is many steps from the paddle."""
+IDLE = Game(name="pong", rules="", player=lambda env, rng: lambda seen, before: 0, target=0)
+
+
+def errors(seed: int, spread: float, steps: int = 3000) -> list[int]:
+    """What is played in place of a player that never acts."""
+    play, before, played = player(IDLE, AtariEnv("pong"), np.random.default_rng(seed), spread=spread), None, []
+    for _ in range(steps):
+        before = play(np.zeros(1), before)
+        played.append(before)
+    return played
+
+
+def test_an_error_is_an_action_that_is_held_for_some_steps() -> None:
+    played = errors(seed=1, spread=0.2)
+    assert set(played) == set(range(6))
+    lengths = [len(list(run)) for action, run in groupby(played) if action]
+    assert set(range(1, LONGEST_ERROR + 1)) <= set(lengths)
+    assert max(lengths) <= 3 * LONGEST_ERROR  # of which one may follow another
+    assert played == errors(seed=1, spread=0.2) != errors(seed=2, spread=0.2)
+
+
+def test_the_share_of_errors_is_drawn_for_each_episode() -> None:
+    shares = [np.mean(np.array(errors(seed, spread=0.8)) != 0) * 6 / 5 for seed in range(4)]
     drawn = [0.8 * np.random.default_rng(seed).random() for seed in range(4)]
     np.testing.assert_allclose(shares, drawn, atol=0.07)
     assert max(shares) - min(shares) > 0.2
+    assert not any(errors(seed=0, spread=0.0))
+
+
+def test_the_paddle_stays_beside_a_far_ball() -> None:
+    env = AtariEnv("breakout", max_steps=200)
+    env.reset(seed=0)
+    play, before, apart = breakout(env, np.random.default_rng(0)), None, []
+    for _ in range(150):
+        before = play(np.zeros(1), before)
+        env.step(np.int64(before))
+        ball = seen(BREAKOUT, env.ram)
+        if ball and ball[0] < FAR:
+            apart.append(abs(ball[1] - BREAKOUT.middle - float(env.ram[BREAKOUT.paddle])))
+    assert len(apart) > 20 and np.mean(apart) < RESPONSE[-1]
 
 
 def test_bad_options_are_refused() -> None:
