@@ -34,10 +34,6 @@ CACHED = SEGMENTS - 1
 NOISE = 0.6
 """On memory between segments. Rows have a size of 1 to 2.5, and noise that is far smaller teaches nothing: a policy of
 Minigrid-Memory that was at chance at 151 cells has 0.99 after 400 more steps with 0.6, and is at chance after 0.3."""
-SURGE = 4.0
-"""Largest gradient, by what is usual. One in a hundred is fifty times as large; Adam then takes everything for small
-for hundreds of steps, in which nothing is learnt: without the limit a policy of AAR did not find its memory in time. A
-limit that is the same for all tasks held AAR and cost Minigrid-Memory what it learns by."""
 AVERAGED = 0.1
 """Share of the steps whose weights are averaged. Of single steps some lose what memory holds: a policy of AAR went from
 a recall of 1.99 to 1.01 in its last hundred steps, and the mean of its weights has 2.00 from step 3,500 on."""
@@ -117,7 +113,6 @@ def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
         batch_size=min(MOST_WINDOWS, max(1, round(SEEN / window))),
         learning_rate=3e-3,
         betas=(0.9, 0.95),
-        surge=SURGE,
         average=AVERAGED,
         segment_lens=lengths if getattr(model, "memory_tokens", 0) else (),
     )

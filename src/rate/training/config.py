@@ -62,9 +62,6 @@ class TrainConfig:
     betas: tuple[float, float] = (0.9, 0.999)
     clip: float = 1.0
     """Largest norm of the gradient; 0 switches clipping off."""
-    surge: float = 0.0
-    """Largest norm of the gradient, as a multiple of the usual one, a running mean over some fifty steps; 0: no limit.
-    Adam knows no scale, so what is large for one task is small for another; this limit needs no word on either."""
     average: float = 0.0
     """Share of the steps over which a running mean of the weights is taken, which is validated, kept and acts in place
     of the last ones; 0: the last ones."""
@@ -153,7 +150,7 @@ class TrainConfig:
 
     def _check_optimizer(self) -> None:
         """Comparisons are written so that nan fails them."""
-        for field in ("weight_decay", "clip", "surge", "final_learning_rate"):
+        for field in ("weight_decay", "clip", "final_learning_rate"):
             if not 0 <= getattr(self, field) < math.inf:
                 raise self._error(field, "be finite and not negative")
         for field in ("action_noise", "average"):

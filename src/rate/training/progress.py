@@ -11,9 +11,6 @@ from rate.system.files import reading
 from rate.training.checkpoint import Checkpoint
 from rate.training.config import TrainConfig
 
-FORGOTTEN = 0.02
-"""Share of the usual norm that one step replaces."""
-
 
 @dataclass
 class Progress:
@@ -26,8 +23,6 @@ class Progress:
     """Validations in a row without improvement."""
     seconds: float = 0.0
     """Wall-clock time of training up to here, over all resumes; nan where an older checkpoint does not say."""
-    usual_norm: float = 0.0
-    """Running mean of the gradient's norm after clipping; 0: nothing is usual yet."""
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> Progress:
@@ -39,7 +34,6 @@ class Progress:
                 best_return=float(kept.get("best_return", "-inf")),
                 misses=int(kept["misses"]),
                 seconds=float(kept.get("seconds", "nan")),
-                usual_norm=float(kept.get("usual_norm", "0")),
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -49,22 +43,12 @@ class Progress:
             "best_return": repr(self.best_return),
             "misses": self.misses,
             "seconds": repr(self.seconds),
-            "usual_norm": repr(self.usual_norm),
         }
 
     def is_over(self, config: TrainConfig) -> bool:
         """Whether the last step is reached, or the end of patience, which counts in the last stage alone."""
         stops = 0 < config.patience <= self.misses and config.is_last_stage(self.step - 1)
         return self.step >= config.steps or stops
-
-    def largest_norm(self, config: TrainConfig) -> float:
-        """Of the next gradient; longer ones are clipped. After gradients of zero any may come."""
-        return min(config.clip or math.inf, config.surge * self.usual_norm or math.inf)
-
-    def note_norm(self, norm: float, largest: float) -> None:
-        """Of a gradient, as it was before clipping."""
-        kept = min(norm, largest)
-        self.usual_norm += (FORGOTTEN if self.usual_norm else 1.0) * (kept - self.usual_norm)
 
     def has_less_loss(self, loss: float) -> bool:
         """Note a validation: whether its loss is the lowest so far."""

@@ -126,11 +126,9 @@ class Trainer:
                 loss = self.ranks.weighed(self.objective(self.policy, window))
             loss.total.backward()  # type: ignore[no-untyped-call]
         self.ranks.sum_gradients(self._parameters())
-        largest = self.progress.largest_norm(config)
-        norm = nn.utils.clip_grad_norm_(self._parameters(), largest)
+        norm = nn.utils.clip_grad_norm_(self._parameters(), config.clip or math.inf)
         metrics = self._fetched(loss, rate, norm)
         self._guard(metrics["train/loss"], metrics["train/grad_norm"])
-        self.progress.note_norm(metrics["train/grad_norm"], largest)
         self.optimizer.step()
         self.objective.after_step(self.policy)
         self.progress.step = step + 1

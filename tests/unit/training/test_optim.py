@@ -139,7 +139,7 @@ def test_nothing_happens_zero_times(field: str) -> None:
         TrainConfig(**{field: 0})
 
 
-@pytest.mark.parametrize("field", ["weight_decay", "clip", "surge", "final_learning_rate"])
+@pytest.mark.parametrize("field", ["weight_decay", "clip", "final_learning_rate"])
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
 def test_rates_are_finite_and_not_negative(field: str, value: float) -> None:
     with pytest.raises(ConfigError, match=f"train.{field} is {value}"):

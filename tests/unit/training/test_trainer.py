@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -203,30 +203,6 @@ def test_no_clipping(tmp_path: Path) -> None:
     trainer.fit()
     norm = math.sqrt(sum(float(parameter.grad.square().sum()) for parameter in trainer.policy.parameters()))
     assert norm == pytest.approx(metrics(tmp_path / "run")[0]["train/grad_norm"], rel=1e-4)
-
-
-def test_a_surge_of_the_gradient_is_clipped_to_what_is_usual(tmp_path: Path) -> None:
-    """Four steps say what is usual; then the loss is a thousand times as large for one step."""
-    trainer = trainer_of(tmp_path / "run", steps=5, clip=0.0, surge=4.0, log_every=1)
-    usual: list[float] = []
-
-    def grow(step: int, _: Mapping[str, float]) -> None:
-        usual.append(trainer.progress.usual_norm)
-        if step == 4:
-            plain = trainer.objective.forward
-            trainer.objective.forward = lambda policy, window: _times(plain(policy, window), 1000.0)  # type: ignore[method-assign]
-
-    trainer.on_step = grow
-    trainer.fit()
-    norm = math.sqrt(sum(float(parameter.grad.square().sum()) for parameter in trainer.policy.parameters()))
-    assert norm == pytest.approx(4 * usual[3], rel=1e-3)
-    logged = [line["train/grad_norm"] for line in metrics(tmp_path / "run") if "train/grad_norm" in line]
-    assert logged[-1] > 100 * norm, "what is logged is the norm before"
-    assert usual[4] == pytest.approx(usual[3] * (0.98 + 0.02 * 4), rel=1e-6), "one surge hardly changes what is usual"
-
-
-def _times(loss: Loss, factor: float) -> Loss:
-    return replace(loss, total=factor * loss.total)
 
 
 # -------------------------------------------------------------------------------------- stopping and best
