@@ -33,6 +33,7 @@ from rate.models.rebuild import build_policy
 from rate.objectives.objective import Objective, Unroll
 from rate.registry import check_names
 from rate.score import Score
+from rate.system.allocator import keep_memory
 from rate.system.device import environment_record
 from rate.system.files import as_path
 from rate.training import trainer as training
@@ -154,6 +155,7 @@ def _say(on_note: OnNote | None, lines: Sequence[str]) -> None:
 
 def _fit(trainer: training.Trainer, config: RunConfig) -> Budget | None:
     """Train to the end, judged on the way; returns what that was allowed to cost."""
+    keep_memory()
     trainer.resume()
     trainer.ranks.meet()  # the first writes from now on
     budget = Budget(since=trainer.progress.seconds) if config.train.evaluate_every is None else None
