@@ -115,6 +115,7 @@ def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
         betas=(0.9, 0.95),
         average=AVERAGED,
         segment_lens=lengths if getattr(model, "memory_tokens", 0) else (),
+        turns="newest",
     )
 
 

@@ -20,6 +20,7 @@ EVALUATIONS = 10
 """How often a training evaluates itself at most, where that is left open."""
 Schedule = Literal["cosine", "linear", "constant"]
 Precision = Literal["auto", "float32", "bfloat16"]
+Turns = Literal["even", "newest"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,9 @@ class TrainConfig:
     segment_lens: tuple[int, ...] = ()
     """Lengths of segments to train with: the first alone, then the first two in turn, then three, each time for the
     same share of the steps. One is the model's own. Long ones teach the task, short ones memory. None: its own."""
+    turns: Turns = "even"
+    """Which of them take turns how often: all alike, or the newest at every other step. It is the one that is not yet
+    learnt, and where the next one comes before it is, memory may not be found at all."""
     cache_tokens: tuple[int, ...] = ()
     """Lengths of the cache to train with, one after the other, each for the same share of the steps. The last is the
     model's own. A long cache teaches the task, and memory takes over what a shorter one no longer holds. None: its own.
@@ -103,8 +107,10 @@ class TrainConfig:
 
     def segment_len_at(self, step: int) -> int | None:
         """The length of the segments at a step; None: the model's own."""
-        known = self._stage(step, self.segment_lens)
-        return self.segment_lens[step % known] if known else None
+        known = self.segment_lens[: self._stage(step, self.segment_lens)]
+        if self.turns == "newest" and len(known) > 1:
+            return known[-1] if step % 2 else known[step // 2 % (len(known) - 1)]
+        return known[step % len(known)] if known else None
 
     def cache_tokens_at(self, step: int) -> int | None:
         """The length of the cache at a step; None: the model's own."""

@@ -360,6 +360,12 @@ def test_the_lengths_of_segments_join_one_by_one_and_take_turns() -> None:
     assert [train.is_last_stage(step) for step in (0, 11, 12, 17)] == [False, False, True, True]
 
 
+def test_the_newest_length_may_come_at_every_other_step() -> None:
+    train = TrainConfig(steps=18, segment_lens=(9, 3, 1), turns="newest")
+    seen = [train.segment_len_at(step) for step in range(20)]
+    assert seen == [9, 9, 9, 9, 9, 9, 9, 3, 9, 3, 9, 3, 9, 1, 3, 1, 9, 1, 3, 1]
+
+
 def test_without_lengths_the_model_keeps_its_own() -> None:
     train = config().train
     assert train.segment_len_at(0) is None and train.is_last_stage(0)
