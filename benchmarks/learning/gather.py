@@ -16,7 +16,10 @@ MODEL = (
     "memory_noise", "memory_noise_from", "encoder",
     "return_to_go", "previous_action", "timesteps", "clock", "width", "layers", "feed_forward",
 )  # fmt: skip
-TRAIN = ("window", "steps", "batch_size", "learning_rate", "betas", "clip", "action_noise", "segment_lens")
+TRAIN = (
+    "window", "steps", "batch_size", "learning_rate", "betas", "clip", "surge", "average", "action_noise",
+    "segment_lens", "turns",
+)  # fmt: skip
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
