@@ -60,6 +60,8 @@ def list_names(
         print(jsonlib.dumps(chosen, indent=2))
     elif kind != "all":
         _print_described(KINDS[kind])
+        if kind == "envs":
+            _print_options()
     else:
         for name, names in chosen.items():
             print(f"{name}: {', '.join(families(names))}")
@@ -70,3 +72,14 @@ def _print_described(registry: Registry[Any]) -> None:
     widest = max(len(name) for name in registry)
     for name in registry:
         print(f"{name:{widest}}  {registry.summary(name)}".rstrip())
+
+
+def _print_options() -> None:
+    """What --set takes, of environments and their experts; those of a family that take the same share a line."""
+    shared: dict[tuple[str, str], list[str]] = {}
+    for name in ENVS:
+        taken = ", ".join(f"{option}={value}" for option, value in ENVS.get(name).expert_defaults.items())
+        shared.setdefault((name.partition("/")[0], taken), []).append(name)
+    print("\noptions of environments and experts (--set), with their defaults")
+    for (_, taken), names in shared.items():
+        print(f"  {', '.join(families(names) if len(names) > 1 else names)}: {taken or 'none'}")

@@ -108,10 +108,20 @@ def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(json.loads(capsys.readouterr().out)) == ["envs"]
 
 
+def test_environments_are_listed_with_their_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "envs"]) == 0
+    listed, _, options = capsys.readouterr().out.partition("\n\n")
+    assert all(name in listed for name in ENVS)
+    walkers = next(line for line in options.splitlines() if "mujoco" in line)
+    assert "grade=expert" in walkers and "observe=all" in walkers and "drop=0.0" in walkers
+    assert any("atari" in line and "spread=0.2" in line and "sticky=0.0" in line for line in options.splitlines())
+
+
 @pytest.mark.parametrize("kind", ["envs", "models", "suites", "valves", "encoders", "objectives"])
 def test_list_says_what_each_is(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", kind]) == 0
-    message = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if not line.startswith(" "))
+    listed = capsys.readouterr().out.partition("\n\n")[0].splitlines()  # options of environments follow
+    message = dict(line.split(maxsplit=1) for line in listed if not line.startswith(" "))
     assert list(message) == KINDS[kind].names() and all(len(text) > 10 for text in message.values())
 
 
