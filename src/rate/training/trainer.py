@@ -233,7 +233,7 @@ class Trainer:
         }
         if self.device.type == "cuda":
             training["random.cuda"] = torch.cuda.get_rng_state(self.device)
-        if self.average.steps:
+        if self.average.steps and self.progress.step:  # before the first step the mean is what the weights are
             training |= prefixed("policy", self._weights())
         with self.average.acting():
             weights = self._weights()
