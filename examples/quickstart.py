@@ -17,7 +17,7 @@ def commands(out: str, extra: list[str]) -> list[list[str]]:
     """What the quickstart does, in order."""
     runs = {model: f"{out}/{model}" for model in ("rate", "dt")}
     one = ["--threads", "1"]  # the matrices are small: a second thread costs more than it brings
-    given = [*one, "--train.steps", "2000", *extra]  # half of the recipe's: one bit is soon learnt
+    given = [*one, "--train.steps", "2000", *extra]  # a third of the recipe's: one bit is soon learnt
     trained = [["train", f"tmaze/{model}", "--out", run, "--resume", *given] for model, run in runs.items()]
     evaluated = [["eval", run, "--skip-done", *one] for run in runs.values()]
     return [*trained, *evaluated, ["report", *runs.values(), "--out", f"{out}/report"]]

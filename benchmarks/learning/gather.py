@@ -13,7 +13,7 @@ from typing import Any
 
 MODEL = (
     "name", "segment_len", "memory_tokens", "cache_tokens", "valve", "valve_bias", "valve_start", "valve_activation",
-    "memory_noise", "memory_noise_from", "encoder",
+    "memory_noise", "memory_noise_from", "memory_noise_ramp", "memory_noise_unit", "encoder",
     "return_to_go", "previous_action", "timesteps", "clock", "width", "layers", "feed_forward",
 )  # fmt: skip
 TRAIN = (

@@ -53,9 +53,11 @@ def cell(runs: list[list[float]], judged_by_success: bool) -> str:
 
 
 def main() -> None:
+    where = HERE / (sys.argv[1] if len(sys.argv) > 1 else "suite")
+    if not where.is_dir():
+        sys.exit(f"{where.name} is not there: no run of it has been published yet")
     print("| task | judged on | " + " | ".join(f"`{model}`" for model in MODELS) + " |")
     print("|---" * (2 + len(MODELS)) + "|")
-    where = HERE / (sys.argv[1] if len(sys.argv) > 1 else "suite")
     for task in sorted(path for path in where.iterdir() if path.is_dir()):
         read = recall if task.name == "aar" else scores
         found = {model: [read(run) for run in sorted((task / model).glob("seed*"))] for model in MODELS}

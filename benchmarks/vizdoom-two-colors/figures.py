@@ -28,8 +28,10 @@ def settings(run: rate.Run) -> Iterator[Setting]:
     """What the figures need of a run; what matters most comes first."""
     usual = run.config.eval.target_return
     assert usual is not None, f"{run.path} does not say which return it asks for"
+    judged = {case.tags["pillar"] for case in run.cases()}
     for pillar in PILLARS:
-        yield Setting(pillar=pillar, target=usual)
+        if str(pillar) in judged:
+            yield Setting(pillar=pillar, target=usual)
     for share in SHARES[1:]:
         yield Setting(target=share * usual)
 

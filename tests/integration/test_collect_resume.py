@@ -75,6 +75,11 @@ def a_worker_of(process: subprocess.Popen[str]) -> int:
     return next(child for child, words in named.items() if "spawn_main" in words)
 
 
+def told(err: str) -> list[str]:
+    """Lines of standard error without those of progress, which a slow machine shows."""
+    return [line for line in err.splitlines() if not line.startswith("collecting ")]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_killed_at_random(seed: int, start: Callable[[], subprocess.Popen[str]], tmp_path: Path) -> None:
@@ -89,7 +94,7 @@ def test_killed_at_random(seed: int, start: Callable[[], subprocess.Popen[str]],
     last = start()
     out, err = last.communicate(timeout=LONGEST_WAIT)
     assert last.returncode == 0, err
-    assert f"{EPISODES} episodes" in out and err == ""
+    assert f"{EPISODES} episodes" in out and told(err) == []
     assert sorted(inside.name for inside in tmp_path.iterdir()) == ["set", "slow.py"]
     request = CollectRequest(episodes=EPISODES, seed=0, kwargs={"length": 5})
     alone = collect(ENVS.get("tmaze"), request, tmp_path / "alone")
@@ -126,5 +131,5 @@ def test_a_worker_that_is_killed_is_told(start: Callable[[], subprocess.Popen[st
     subprocess.run(["kill", "-9", str(a_worker_of(process))], check=True)
     _, err = process.communicate(timeout=LONGEST_WAIT)
     assert process.returncode == 2
-    [line] = err.splitlines()
+    [line] = told(err)
     assert line.startswith("rate: a worker") and "code -9" in line and "start again" in line

@@ -105,12 +105,29 @@ class Windows:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def batch(self, index_step: int, batch_size: int, rows: slice = slice(None), length: int | None = None) -> Segment:
-        """Batch number `index_step` of an endless run, or some `rows` of it; `length`: another than its own."""
+    def batch(
+        self,
+        index_step: int,
+        batch_size: int,
+        rows: slice = slice(None),
+        *,
+        length: int | None = None,
+        thinned: bool = False,
+    ) -> Segment:
+        """Batch number `index_step` of an endless run, or some `rows` of it.
+
+        `length`: another than its own. `thinned`: a shorter one is the first step of a whole one and others drawn from
+        it, in order.
+        """
         length = length or self.length
         items = self._sampler.batch(index_step, batch_size)
-        window = self._gather(items[rows], self._starts(items, index_step, length)[rows], length)
-        return self._shift.moved(window, [self.seed, index_step, 4], batch_size, rows)
+        if thinned and length < self.length:
+            timestep = self._thinned(items, index_step, length)
+        else:
+            timestep = self._starts(items, index_step, length)[:, None] + np.arange(length + self._lookahead)
+        return self._shift.moved(
+            self._gather(items[rows], timestep[rows]), [self.seed, index_step, 4], batch_size, rows
+        )
 
     def _starts(self, items: Ids, index_step: int, length: int) -> Ids:
         if self.start == "first":
@@ -118,19 +135,29 @@ class Windows:
         choices = np.maximum(self.lengths[items] - length, 0) + 1
         return np.random.default_rng([self.seed, index_step, 1]).integers(0, choices)
 
+    def _thinned(self, items: Ids, index_step: int, length: int) -> Ids:
+        """Steps of episodes, those past the end last."""
+        if self._lookahead:
+            raise ConfigError("train.thinned leaves out steps that values are learnt from; set it to False")
+        starts = self._starts(items, index_step, self.length)
+        order = np.random.default_rng([self.seed, index_step, 5]).random((len(items), self.length))
+        order[starts[:, None] + np.arange(self.length) >= self.lengths[items][:, None]] = 2
+        order[:, 0] = -1
+        return starts[:, None] + np.sort(np.argsort(order, axis=1)[:, :length], axis=1)
+
     def fixed(self, batch_size: int) -> Iterator[Segment]:
         """Every window once, in order: the first of each episode, or with start="random" all that tile it."""
         tiles = np.ones_like(self.lengths) if self.start == "first" else -(-self.lengths // self.length)
         items = np.repeat(np.arange(len(self.ids)), tiles)
         starts = np.concatenate([np.arange(count) for count in tiles]) * self.length
         for at in range(0, len(items), batch_size):
-            yield self._gather(items[at : at + batch_size], starts[at : at + batch_size], self.length)
+            timestep = starts[at : at + batch_size, None] + np.arange(self.length + self._lookahead)
+            yield self._gather(items[at : at + batch_size], timestep)
 
-    def _gather(self, items: Ids, starts: Ids, length: int) -> Segment:
+    def _gather(self, items: Ids, timestep: Ids) -> Segment:
         import torch
 
         lengths, ids = self.lengths[items][:, None], self.ids[items]
-        timestep = starts[:, None] + np.arange(length + self._lookahead)
         mask, steps = timestep < lengths, np.minimum(timestep, lengths - 1)
         first = self.store.first_step[ids][:, None]
         rows, first_seen = first + steps, first + self.store.episode_in_shard[ids][:, None]

@@ -55,6 +55,9 @@ class TrainConfig:
     """Lengths of windows to train with, one after the other, each for the same share of the steps; the last is
     `window`, and all divide it. A batch has as many more of the short ones, so that a step costs the same: steps of
     many episodes teach to see and to act sooner than many steps of a few. None: `window` alone."""
+    thinned: bool = False
+    """Short ones are the first step of a whole window and others drawn from it, in order, not its first steps: what
+    was seen long ago is asked for from the first batch on, and by nothing that the steps just before give away."""
     learning_rate: float = 3e-4
     warmup_steps: int = 100
     schedule: Schedule = "cosine"

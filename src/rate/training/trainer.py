@@ -117,7 +117,8 @@ class Trainer:
         self.policy.trained = step / config.steps
         self.ranks.draw_apart(self.train.seed, step)
         size = config.batch_size_at(step)
-        drawn = self.train.batch(step, size, self.ranks.rows(size), config.window_at(step))
+        length = config.window_at(step)
+        drawn = self.train.batch(step, size, self.ranks.rows(size), length=length, thinned=config.thinned)
         window = to_tensor(drawn, self.device)
         self.optimizer.zero_grad(set_to_none=True)
         # Backward too: it may run segments again. Outside, the policy has the segments that it acts with.

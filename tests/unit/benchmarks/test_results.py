@@ -1,4 +1,4 @@
-"""The scripts that make the tables of MuJoCo, Atari and POPGym, on results that are written by hand."""
+"""The scripts that make the tables of MuJoCo, Atari, POPGym and Memory Maze, on results that are written by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
-SCRIPTS = ("mujoco", "atari", "popgym/all")
+SCRIPTS = ("mujoco", "atari", "popgym/all", "memory-maze")
 HOPPER = {"kind": "normalised", "low": 0.0, "high": 1000.0}
 
 
@@ -161,6 +161,22 @@ def test_the_table_of_popgym(
     assert "| 33 memory | 1.000 [1.000, 1.000], 1 of 33 | 0.500 [0.500, 0.500], 1 of 33 |  | 0.500 " in printed
     assert "| RepeatFirst-Easy | -0.5" in printed and "| 15 reactive |  |  |  |  |  |" in printed
     assert "| Autoencode-Easy | -0.51 | 1.00 |  |  |  |  |  |  |" in printed
+
+
+def test_the_table_of_memory_maze(
+    scripts: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, players = {"kind": "return", "low": 0.0, "high": 1.0}, tmp_path / "players.jsonl"
+    lines = [{"env": "memory-maze/9x9", "grade": grade, "return": 2.0} for grade in ("good", "random")]
+    players.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    monkeypatch.setattr(scripts["memory-maze"], "PLAYERS", players)
+    write(tmp_path / "memory-maze" / "dt" / "seed0", {"countdown": [1.0, 3.0]}, plain, data=4.0)
+    write(tmp_path / "other" / "dt" / "seed0", {"countdown": [9.0]}, plain)
+    monkeypatch.setattr("sys.argv", ["results.py", str(tmp_path)])
+    scripts["memory-maze"].main()
+    printed = capsys.readouterr().out
+    assert "| here | 2.00 | 2.00 | 4.00 |  | 2.00 ± 1.00 |  |  |  |  |" in printed
+    assert "| paper | 0.00 ± 0.00 |  | 4.69 | 7.64 ± 0.41 | 6.83 ± 0.51 |" in printed
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -13,10 +13,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 
 import rate
 from rate.evaluation.rollout import LockStep
-from rate.types import Spaces
+from rate.types import Segment, Spaces
 
 SCRIPTS = Path(__file__).parents[3] / "benchmarks" / "vizdoom-two-colors"
 COLOURS = ["green", "red", "green", "red"]
@@ -26,7 +27,9 @@ COLOURS = ["green", "red", "green", "red"]
 def scripts(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The scripts as modules: they import each other, as they do when one of them is run."""
     monkeypatch.syspath_prepend(str(SCRIPTS))
-    return SimpleNamespace(**{name: importlib.import_module(name) for name in ("episodes", "figures", "rq1", "table")})
+    return SimpleNamespace(
+        **{name: importlib.import_module(name) for name in ("episodes", "figures", "remembered", "rq1", "table")}
+    )
 
 
 def line(run: str, returns: list[float], **changes: Any) -> dict[str, Any]:
@@ -78,7 +81,7 @@ def test_what_is_in_the_file_is_not_played_again(
     settings = SimpleNamespace(target_return=5.0)
     config = SimpleNamespace(eval=settings, train=SimpleNamespace(window=90))
     run = SimpleNamespace(path=tmp_path / "rate" / "seed0", step=5, config=config)
-    run.cases = lambda: [SimpleNamespace(max_steps=2100)]
+    run.cases = lambda: [SimpleNamespace(max_steps=2100, tags={"pillar": pillar}) for pillar in ("45", "0")]
     monkeypatch.setattr(rate.Run, "load", lambda path: run)
     played = []
     monkeypatch.setattr(scripts.episodes, "play", lambda run, setting, *_: played.append(setting) or {"return": [1.0]})
@@ -90,6 +93,8 @@ def test_what_is_in_the_file_is_not_played_again(
     assert len(played) == 6
     scripts.episodes.measure(argparse.Namespace(**{**vars(given), "episodes": 6}), scripts.figures.settings)
     assert len(played) == 12
+    run.cases = lambda: [SimpleNamespace(max_steps=2100, tags={"pillar": "45"})]
+    assert {one.pillar for one in scripts.figures.settings(run)} == {45}
 
 
 def test_figures_are_drawn_for_each_length_of_the_data(scripts: SimpleNamespace, tmp_path: Path) -> None:
@@ -157,3 +162,20 @@ def test_the_table_has_both_cases_and_the_share_of_the_oracle(
     assert printed.count("`rate`") == 3 and "100 ± 0 (100, 100) | 0.50 |" in printed
     assert "| `rate` |  | 6 | 41.5 ± 1.0 | 38.2 ± 5.1 | 44.7 ± 5.8 | 6.5 |  | 0.73 |" in printed
     assert "another scenario and other data" in printed
+
+
+def test_early_steps_are_those_of_another_episode_of_the_same_or_the_other_colour(scripts: SimpleNamespace) -> None:
+    green = torch.tensor([0, 1, 1, 0, 1])
+    rows = torch.arange(5)
+    for same in (True, False):
+        others = scripts.remembered.another(green, same)
+        assert ((green[others] == green) == same).all() and (others != rows).all()
+    steps = torch.arange(90).expand(5, 90) + 100 * rows[:, None]
+    window = Segment(
+        observation=steps, action=steps, return_to_go=steps, reward=steps, terminated=steps, timestep=steps, mask=steps
+    )
+    found = scripts.remembered.exchanged(window, others, green)
+    assert (found.observation[:, :45] == steps[others, :45]).all() and (
+        found.action[:, :45] == steps[others, :45]
+    ).all()
+    assert (found.observation[:, 45:] == steps[:, 45:]).all() and (found.oracle == green[others]).all()

@@ -85,6 +85,36 @@ def test_middle_windows_know_the_full_episode(store: TrajectoryStore) -> None:
     assert found == {(5, start) for start in range(9)}
 
 
+def test_thinned_windows_are_the_first_step_and_others_in_order(store: TrajectoryStore) -> None:
+    windows = Windows(store, [5], length=12, seed=3)
+    segments = [windows.batch(step, 2, length=4, thinned=True) for step in range(40)]
+    drawn = set()
+    for row, segment in ((row, segment) for segment in segments for row in range(2)):
+        steps = segment.timestep[row].numpy()
+        assert steps[0] == 0 and (np.diff(steps) > 0).all() and segment.mask[row].all()
+        np.testing.assert_array_equal(segment.observation[row].numpy(), store[5].observations[steps])
+        np.testing.assert_array_equal(segment.action[row].numpy(), store[5].actions[steps])
+        np.testing.assert_allclose(segment.return_to_go[row], store[5].rewards[::-1].cumsum()[::-1][steps], rtol=1e-6)
+        drawn |= set(steps.tolist())
+    assert drawn == set(range(12))
+    assert same_segment(windows.batch(7, 2, length=4, thinned=True), segments[7])
+    whole = windows.batch(7, 2, thinned=True)
+    assert same_segment(whole, windows.batch(7, 2))
+
+
+def test_thinned_windows_of_short_episodes_keep_all_steps_and_begin_anywhere(store: TrajectoryStore) -> None:
+    short = Windows(store, [0], length=6).batch(0, 5, length=4, thinned=True)
+    assert short.timestep[:, :3].tolist() == [[0, 1, 2]] * 5 and short.mask.tolist() == [[True] * 3 + [False]] * 5
+    begun = Windows(store, [5], length=6, start="random")
+    first = {int(begun.batch(step, 1, length=2, thinned=True).timestep[0, 0]) for step in range(60)}
+    assert first == set(range(7))
+
+
+def test_values_refuse_windows_that_leave_steps_out(store: TrajectoryStore) -> None:
+    with pytest.raises(ConfigError, match="thinned"):
+        Windows(store, [5], length=6, lookahead=1).batch(0, 1, length=2, thinned=True)
+
+
 def test_fixed_tiles_long_episodes_when_starts_are_random(store: TrajectoryStore) -> None:
     windows = Windows(store, range(len(LENGTHS)), length=4, start="random")
     segments = list(windows.fixed(3))

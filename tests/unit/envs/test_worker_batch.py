@@ -28,12 +28,13 @@ sys.path.append(TESTS)  # where the processes find this file
 KILLED, REFUSED, FAILS = 4, 5, 6
 """Actions."""
 TEXT = """
-import os, sys
+import os, signal, sys
 import numpy as np
 from functools import partial
 from test_worker_batch import Walk
 from rate.envs.worker_batch import WorkerBatch
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 batch = WorkerBatch(partial(Walk, engine=True), ("pid",), 2)
 batch.reset(np.arange(4))
 print(*[worker.pid for worker in batch._workers], *batch.info["pid"], flush=True)

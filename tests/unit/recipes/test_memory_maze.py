@@ -44,6 +44,7 @@ def test_a_maze_is_collected_trained_in_and_judged(tmp_path: Path, monkeypatch: 
         "data.episodes": 3,
         "data.options": ("max_steps=40",),
         "train.window": 15,
+        "train.windows": (5, 15),
         "train.segment_lens": (15, 5),
         "train.steps": 2,
         "train.batch_size": 2,

@@ -421,7 +421,7 @@ def test_lengths_of_windows_divide_the_window_and_end_with_it(lengths: tuple[int
 
 
 DRAWN = {"bptt_segments": 2, "action_noise": 0.5}
-STAGES = {"segment_lens": (9, 3), "cache_tokens": (12, 6, 0), "windows": (3, 9)}
+STAGES = {"segment_lens": (9, 3), "cache_tokens": (12, 6, 0), "windows": (3, 9), "thinned": True}
 
 
 @pytest.mark.parametrize(("stop", "fields"), [*((stop, STAGES) for stop in (1, 2, 3)), (2, DRAWN)])

@@ -28,12 +28,15 @@ CLEAR = 0.33
 """Cells that it keeps from walls to the left and the right."""
 STEER, TURN = np.deg2rad(9.0), np.deg2rad(50.0)
 """It turns a sixth of a right angle in a step: nearer than half of it is straight on; beyond the other it stands."""
-LONGEST_LAPSE = 12
 SIDES = ((1, 0), (0, 1), (-1, 0), (0, -1))
 
 
 class Navigator:
-    """One episode. `lapse` is the share of its decisions at which it forgets itself and does anything for a while."""
+    """One episode. `lapse` is the share of its steps at which it does anything.
+
+    Each is drawn anew. Of errors that are held, who imitates learns to hold: after a pause the next step of the data is
+    a pause too, so that a policy stands still for ever.
+    """
 
     def __init__(self, env: MemoryMazeEnv, rng: np.random.Generator, lapse: float = 0.0) -> None:
         self._maze, self._rng, self._lapse = env.maze, rng, lapse
@@ -46,7 +49,7 @@ class Navigator:
     def __call__(self, observation: Tree, previous: Any) -> int:
         self._look()
         if self._left == 0 and self._rng.random() < self._lapse:
-            self._forget(int(self._rng.integers(2, LONGEST_LAPSE + 1)))
+            self._forget(1)
         self._free_itself(previous)
         if self._left > 0:
             self._left -= 1

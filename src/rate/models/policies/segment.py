@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from rate.models.policy import SequencePolicy
 from rate.nn.memory import Valve
+from rate.nn.noise import MemoryNoise
 from rate.nn.tokens import Tokens, TokensConfig
 from rate.nn.transformer import SlotBuffers, Transformer, TransformerConfig
 from rate.types import Inputs, Output, Segment, Spaces
@@ -106,12 +107,11 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         tokens: TokensConfig,
         transformer: TransformerConfig,
         valve: Valve,
-        memory_noise: float,
-        noise_from: float = 0.0,
+        noise: MemoryNoise,
     ) -> None:
         super().__init__(spaces, transformer.width)
         self.slots = slots
-        self.memory_noise, self.noise_from = memory_noise, noise_from
+        self.noise = noise
         self.take(Tokens(spaces, tokens))
         self.transformer = Transformer(transformer, slots.visible())
         # Differs from the paper: independent rows. Tokens that start alike are served alike and stay alike.
@@ -172,9 +172,8 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
 
     def _carried(self, state: SegmentState, written: Tensor, cache: tuple[Tensor, ...]) -> Carried:
         kept, cell = self.valve(state.memory, written, state.cell)
-        # Differs from the paper: noise between segments, in training only, so that small errors are learnt away.
-        if self.training and self.memory_noise and self.trained >= self.noise_from:
-            kept = kept + self.memory_noise * torch.randn_like(kept)
+        if self.training:  # Differs from the paper: there memory has no noise.
+            kept = self.noise.added(kept, self.trained)
         carried: Carried = self.carry(Carried(memory=kept, cell=cell, cache=cache))
         return carried
 

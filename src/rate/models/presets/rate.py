@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rate.errors import ConfigError
 from rate.models.config import MODELS, check_choice, check_sizes, part_of
 from rate.models.decoder import DecoderConfig
-from rate.nn.kinds import ValveStart
+from rate.nn.kinds import NoiseUnit, ValveStart
 from rate.nn.valves import VALVES, ValveConfig
 from rate.registry import CONFIG_CLASSES
 from rate.types import Spaces
@@ -52,6 +52,11 @@ class RateConfig(DecoderConfig):
     """Standard deviation of the Gaussian noise added to memory between segments, in training only."""
     memory_noise_from: float = 0.0
     """Share of the training after which that noise begins: while memory holds little yet, noise hides all of it."""
+    memory_noise_ramp: float = 0.0
+    """Share of the training over which it grows from nothing: all of it at once can undo what was learnt."""
+    memory_noise_unit: NoiseUnit = "one"
+    """What its size is told in: `one`, or `memory`, the root mean square of an episode's memory, which can be learnt to
+    be anything."""
     gated: bool = False
     """Gates in place of the decoder's residual sums (GTrXL)."""
 
@@ -59,11 +64,13 @@ class RateConfig(DecoderConfig):
         super().__post_init__()
         check_sizes(self, "segment_len", "valve_heads")
         check_choice(self, "valve_start", ValveStart)
+        check_choice(self, "memory_noise_unit", NoiseUnit)
         for field in ("memory_tokens", "cache_tokens", "valve_feed_forward", "valve_bias", "memory_noise"):
             if not 0 <= getattr(self, field) < math.inf:
                 raise ConfigError(f"model.{field} is {getattr(self, field)}; it must be finite and not negative")
-        if not 0 <= self.memory_noise_from <= 1:
-            raise ConfigError(f"model.memory_noise_from is {self.memory_noise_from}; it must lie between 0 and 1")
+        for field in ("memory_noise_from", "memory_noise_ramp"):
+            if not 0 <= getattr(self, field) <= 1:
+                raise ConfigError(f"model.{field} is {getattr(self, field)}; it must lie between 0 and 1")
         from rate.nn.memory import ACTIVATIONS
 
         ACTIVATIONS.get(self.valve_activation)
@@ -90,14 +97,20 @@ class RateConfig(DecoderConfig):
 
     def build(self, spaces: Spaces) -> SegmentPolicy:
         from rate.models.policies.segment import SegmentPolicy, Slots
+        from rate.nn.noise import MemoryNoise
 
         valve = part_of(self, ValveConfig, "valve_", width=self.width, rows=self.memory_tokens)
         tokens, transformer = self.tokens(), self.transformer()
         slots = Slots(
             cache=self.cache_tokens, memory=self.memory_tokens, steps=self.segment_len, per_step=tokens.per_step
         )
-        noise = self.memory_noise, self.memory_noise_from
-        return SegmentPolicy(spaces, slots, tokens, transformer, VALVES.get(self.valve)(valve), *noise)
+        noise = MemoryNoise(
+            size=self.memory_noise,
+            start=self.memory_noise_from,
+            ramp=self.memory_noise_ramp,
+            unit=self.memory_noise_unit,
+        )
+        return SegmentPolicy(spaces, slots, tokens, transformer, VALVES.get(self.valve)(valve), noise)
 
 
 def divisor_below(window: int, wanted: int) -> int:

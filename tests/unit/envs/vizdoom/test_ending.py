@@ -15,10 +15,11 @@ pytest.importorskip("vizdoom", reason="needs the extra vizdoom")
 pytest.importorskip("cv2", reason="needs the extra vizdoom")
 
 TEXT = """
-import sys
+import signal, sys
 import numpy as np
 from rate.envs import ENVS
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 spec = ENVS.get("vizdoom-two-colors")
 batch, env = spec.make_batch(), spec.make()
 batch.reset(np.arange(3))

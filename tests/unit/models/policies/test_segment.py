@@ -12,6 +12,7 @@ from torch import Tensor
 
 from rate.models import RateConfig, unroll
 from rate.models.policies.segment import SegmentPolicy, Slots
+from rate.nn.noise import MemoryNoise
 from rate.nn.transformer import TransformerConfig
 from rate.nn.valves import ValveConfig
 from rate.types import Segment, Spaces
@@ -200,6 +201,19 @@ def test_memory_noise_begins_when_its_share_of_the_training_is_over() -> None:
         policy.trained = 0.5
         late = [unroll(policy, window).prediction for _ in range(2)]
     assert torch.equal(*early) and not torch.allclose(*late, atol=1e-3)
+
+
+def test_memory_noise_grows_over_its_share_of_the_training() -> None:
+    noise = MemoryNoise(size=0.5, start=0.5, ramp=0.2)
+    assert [noise.at(trained) for trained in (0.0, 0.49, 0.5, 0.6, 0.7, 1.0)] == pytest.approx(
+        [0, 0, 0, 0.25, 0.5, 0.5]
+    )
+
+
+def test_memory_noise_in_units_of_memory_is_a_share_of_each_episodes_own() -> None:
+    memory = torch.randn(3, 200, 50) * torch.tensor([1.0, 4.0, 0.0])[:, None, None]
+    found = MemoryNoise(size=0.5, unit="memory").added(memory, 1.0) - memory
+    assert found.std((1, 2)).tolist() == pytest.approx([0.5, 2.0, 0.0], rel=0.05)
 
 
 def test_the_cell_is_carried_kept_by_rows_that_end_and_new_in_every_episode() -> None:
