@@ -29,8 +29,8 @@ def test_torch_is_not_imported(words: list[str]) -> None:
     assert done.stdout.splitlines()[-1] == f"False {2 if words == ['nope'] else 0}"
 
 
-def test_a_third_of_the_time_of_torch() -> None:
-    assert cpu_seconds("-m", "rate", "list") < cpu_seconds("-c", "import torch") / 3
+def test_less_than_half_of_the_time_of_torch() -> None:
+    assert cpu_seconds("-m", "rate", "list") < cpu_seconds("-c", "import torch") / 2
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
