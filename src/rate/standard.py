@@ -24,7 +24,7 @@ LONGEST_CONTEXT = 210
 ROWS = 16
 """Memory tokens."""
 STEPS, KEEPING = 2000, 6000
-"""Optimiser steps: of one length of segments, and where memory must keep, of four lengths one after the other: with
+"""Optimiser steps: of one length of segments, and where memory must keep, of several lengths one after the other: with
 4,000 one seed of five of AAR did not find how to carry over two borders, with 6,000 it did."""
 SEEN, MOST_WINDOWS = 1536, 64
 """Steps of episodes in a batch, however long a window is, so that an optimiser step costs the same on every task; and
@@ -110,7 +110,7 @@ def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
     shorter ones too: long ones teach the task, shorter ones to carry it over one border and two, the shortest to keep.
     """
     window = _window(model, facts)
-    lengths = (window, window // 2, facts.segment, facts.segment // 2) if facts.open_ended and window > 1 else ()
+    lengths = _stages(facts, window) if facts.open_ended and window > 1 else ()
     return TrainConfig(
         window=window,
         steps=KEEPING if facts.open_ended else STEPS,
@@ -121,6 +121,15 @@ def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
         segment_lens=lengths if getattr(model, "memory_tokens", 0) else (),
         turns="newest",
     )
+
+
+def _stages(facts: Facts, window: int) -> tuple[int, ...]:
+    """Lengths of segments, each for the same share of the steps. Those that a policy acts with have two shares, so that
+    they are learnt before noise begins; a third of them comes last, as memory that outlives eighteen updates of a window
+    under noise outlives those of a longer episode."""
+    acting = facts.segment // 2
+    shortest = next((acting // parts for parts in (3, 2) if acting % parts == 0), acting)
+    return window, window // 2, facts.segment, acting, acting, shortest
 
 
 def half(batch_size: int) -> int:
