@@ -76,7 +76,7 @@ def _numbers(rows: Array, space: gym.Space[Any]) -> NDArray[np.float64]:
     """Rows of numbers, in units of their spread; classes as one number each."""
     flat = rows.reshape(len(rows), -1)
     if isinstance(space, (gym.spaces.Discrete, gym.spaces.MultiDiscrete)):
-        return np.concatenate([np.eye(column.max() - column.min() + 1)[column - column.min()] for column in flat.T], 1)
+        return np.concatenate([column[:, None] == np.unique(column) for column in flat.T], 1).astype(np.float64)
     if isinstance(space, gym.spaces.Box) and len(space.shape) >= 3:
         return np.zeros((len(rows), 1))
     spread = flat.astype(np.float64).std(0)

@@ -125,11 +125,11 @@ def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
 
 def _stages(facts: Facts, window: int) -> tuple[int, ...]:
     """Lengths of segments, each for the same share of the steps. Those that a policy acts with have two shares, so that
-    they are learnt before noise begins; a third of them comes last, as memory that outlives eighteen updates of a window
-    under noise outlives those of a longer episode."""
+    they are learnt before noise begins; at most a third of them comes last, as memory that outlives eighteen updates of
+    a window under noise outlives those of a longer episode. A single step is no segment to learn from."""
     acting = facts.segment // 2
-    shortest = next((acting // parts for parts in (3, 2) if acting % parts == 0), acting)
-    return window, window // 2, facts.segment, acting, acting, shortest
+    shorter = (length for length in range(2, acting // 3 + 1) if window % length == 0)
+    return window, window // 2, facts.segment, acting, acting, max(shorter, default=acting)
 
 
 def half(batch_size: int) -> int:

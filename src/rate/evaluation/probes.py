@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
@@ -116,10 +117,11 @@ def probe_memory(
     probe = ValveProbe()
 
     def watch(at: LockStep) -> None:
-        for measures in probe.measured:
+        for tensors in probe.seen:
             # Update n is made before step n K + 1 is taken; a batch holds finished episodes for a while.
-            updates[(at.number - 1) // steps].append({name: values[at.alive] for name, values in measures.items()})
-        probe.measured.clear()
+            alive = [tensor[at.alive] for tensor in tensors]
+            updates[(at.number - 1) // steps].append(measure(*alive))
+        probe.seen.clear()
         if on_step is not None:
             on_step(case, at.number)
 
@@ -144,23 +146,26 @@ def check_has_memory(policy: SequencePolicy[Any]) -> SegmentPolicy:
 
 
 class ValveProbe(Intervention):
-    """Changes nothing, and measures every call of the valve."""
+    """Changes nothing, and keeps what every call of the valve was given and gave, until it is measured."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.measured: list[Measures] = []
+        self.seen: list[tuple[Tensor, ...]] = []
+        """Memory that came in, memory that was kept, and the candidates of a valve that has any."""
 
     def attach(self, policy: SequencePolicy[Any], now: Callable[[], Moment]) -> Sequence[RemovableHandle]:
         valve = check_has_memory(policy).valve
 
         def see(_: nn.Module, given: tuple[Tensor, Tensor, Tensor], kept: tuple[Tensor, Tensor]) -> None:
             incoming, written, _cell = given
-            self.measured.append(measure(incoming, kept[0], valve.candidates(incoming, written)))
+            candidates = valve.candidates(incoming, written)
+            self.seen.append((incoming, kept[0]) if candidates is None else (incoming, kept[0], candidates))
 
         return [valve.register_forward_hook(see)]
 
 
-def measure(incoming: Tensor, kept: Tensor, candidates: Tensor | None) -> Measures:
+@torch.no_grad()
+def measure(incoming: Tensor, kept: Tensor, candidates: Tensor | None = None) -> Measures:
     """One update of B memories (B, M, D), a number for each."""
     incoming, kept = incoming.double(), kept.double()
     before, after = F.normalize(incoming, dim=-1), F.normalize(kept, dim=-1)

@@ -1,6 +1,7 @@
 """How much room a memory has: whether its rows differ, and in how many ways episodes differ in it.
 
-All numbers are effective counts: exp of the entropy of shares. n equal shares count n, one share of all counts 1.
+All numbers are effective counts: exp of the entropy of shares. n equal shares count n, one share of all counts 1, and
+where there is nothing to share, none counts.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from torch import Tensor
 
 def effective(weights: Tensor) -> Tensor:
     """(..., n) weights that are not negative -> (...), how many of them count."""
-    shares = weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)
-    count: Tensor = torch.special.entr(shares).sum(-1).exp()
+    total = weights.sum(-1)
+    shares = weights / total.unsqueeze(-1).clamp(min=1e-30)
+    count: Tensor = torch.special.entr(shares).sum(-1).exp() * (total > 0)
     return count
 
 
@@ -23,10 +25,14 @@ def rank(memory: Tensor) -> Tensor:
 
 def holding(memory: Tensor) -> Tensor:
     """(B, M, D) -> (): rows that hold what differs between episodes."""
-    return effective((memory - memory.mean(0)).square().sum((0, 2)))
+    return effective(_differences(memory).square().sum((0, 2)))
 
 
 def room(memory: Tensor) -> Tensor:
     """(B, M, D) -> (): independent directions in which episodes differ, at most B - 1."""
-    differs = (memory - memory.mean(0)).flatten(1)
-    return effective(torch.linalg.svdvals(differs).square())
+    return effective(torch.linalg.svdvals(_differences(memory).flatten(1)).square())
+
+
+def _differences(memory: Tensor) -> Tensor:
+    """From the mean over episodes; exactly none where all are alike, whose mean may be off by a rounding."""
+    return (memory - memory.mean(0)) * (memory != memory[:1]).any(0)

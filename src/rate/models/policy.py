@@ -133,7 +133,7 @@ def unroll(
     Both this and the borders that gradients do not cross are drawn anew in each call, in training only.
     """
     if policy.training and action_noise:
-        window = replace(window, action=with_others(window.action, action_noise))
+        window = replace(window, action=with_others(window.action, window.mask, action_noise))
     segments = list(window.split(policy.segment_len))
     reach = min(bptt_segments or len(segments), len(segments))
     shift = int(torch.randint(reach, ())) if policy.training and 1 < reach < len(segments) else 0
@@ -148,12 +148,14 @@ def unroll(
     return Output(prediction=torch.cat(predictions, 1))
 
 
-def with_others(action: Tensor, share: float) -> Tensor:
-    """The actions (B, T, ...) with a share of them replaced by actions of other steps of the batch, drawn at random.
+def with_others(action: Tensor, mask: Tensor, share: float) -> Tensor:
+    """The actions (B, T, ...) with a share of them replaced by actions of other real steps of the batch, at random.
 
     They are of the space whatever it is, and as frequent as the mistakes of a policy that guesses.
     """
-    batch, length = action.shape[:2]
-    drawn = torch.randint(batch * length, (batch, length), device=action.device)
-    wrong = torch.rand(batch, length, device=action.device) < share
-    return torch.where(wrong.view(batch, length, *[1] * (action.dim() - 2)), action.flatten(0, 1)[drawn], action)
+    real = action[mask]
+    if not len(real):
+        return action
+    drawn = torch.randint(len(real), mask.shape, device=action.device)
+    wrong = torch.rand(mask.shape, device=action.device) < share
+    return torch.where(wrong.view(*mask.shape, *[1] * (action.dim() - 2)), real[drawn], action)

@@ -20,7 +20,7 @@ class Progress:
     best_loss: float = math.inf
     best_return: float = -math.inf
     misses: int = 0
-    """Validations in a row without improvement."""
+    """Validations in a row without improvement, in the last stage alone."""
     seconds: float = 0.0
     """Wall-clock time of training up to here, over all resumes; nan where an older checkpoint does not say."""
 
@@ -46,14 +46,13 @@ class Progress:
         }
 
     def is_over(self, config: TrainConfig) -> bool:
-        """Whether the last step is reached, or the end of patience, which counts in the last stage alone."""
-        stops = 0 < config.patience <= self.misses and config.is_last_stage(self.step - 1)
-        return self.step >= config.steps or stops
+        """Whether the last step is reached, or the end of patience."""
+        return self.step >= config.steps or 0 < config.patience <= self.misses
 
-    def has_less_loss(self, loss: float) -> bool:
-        """Note a validation: whether its loss is the lowest so far."""
+    def has_less_loss(self, loss: float, config: TrainConfig) -> bool:
+        """Note a validation: whether its loss is the lowest so far. Stages that others follow have time."""
         better = loss < self.best_loss
-        self.misses = 0 if better else self.misses + 1
+        self.misses = 0 if better or not config.is_last_stage(self.step - 1) else self.misses + 1
         self.best_loss = min(loss, self.best_loss)
         return better
 

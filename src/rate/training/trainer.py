@@ -185,7 +185,7 @@ class Trainer:
             with self.average.acting():
                 valid = self.validate() if writes else {}
             loss = self.ranks.of_first(valid.get("valid/loss", math.nan))
-            marks += ["best"] if self.progress.has_less_loss(loss) else []
+            marks += ["best"] if self.progress.has_less_loss(loss, config) else []
             self._note(step, valid, metrics, log)
         if self.evaluate is not None and writes and config.evaluates_at(step):
             with self.average.acting():

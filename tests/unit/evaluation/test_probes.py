@@ -154,6 +154,7 @@ def test_an_episode_counts_as_long_as_it_lasts(batch: int) -> None:
         for name in ("change", "moved", "alignment"):
             mine, theirs = getattr(one, name), getattr(other, name)
             assert (mine.value, mine.low, mine.high) == pytest.approx((theirs.value, theirs.low, theirs.high), rel=1e-4)
+        assert other.room <= other.episodes - 1 + 1e-6  # n episodes differ in n - 1 ways at most
 
 
 @pytest.mark.parametrize("valve", VALVES.names())

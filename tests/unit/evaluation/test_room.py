@@ -26,3 +26,9 @@ def test_what_differs_between_episodes_is_counted_by_rows_and_by_directions() ->
     assert holding(memory).item() == pytest.approx(1) and room(memory).item() == pytest.approx(2, abs=1e-3)
     memory[:, 2, :2] += bits  # the same bits in another
     assert holding(memory).item() == pytest.approx(2) and room(memory).item() == pytest.approx(2, abs=1e-3)
+
+
+@pytest.mark.parametrize("episodes", [1, 7])
+def test_nothing_is_held_where_nothing_differs(episodes: int) -> None:
+    memory = torch.randn(3, 8).expand(episodes, 3, 8)
+    assert holding(memory).item() == room(memory).item() == 0

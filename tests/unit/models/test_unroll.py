@@ -47,11 +47,13 @@ def test_every_border_is_crossed_at_some_step() -> None:
 def test_wrong_actions_are_actions_of_other_steps(shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     action = torch.arange(400.0).view(20, 20, *[1] * len(shape)).expand(20, 20, *shape)
-    shown = with_others(action, 0.3)
+    mask = torch.arange(20).expand(20, 20) < 10  # what is padded is drawn by nobody
+    shown = with_others(action, mask, 0.3)
     wrong = (shown != action).flatten(2).any(-1) if shape else shown != action
     assert 0.2 < wrong.float().mean() < 0.4
-    assert torch.isin(shown, action).all()
-    assert torch.equal(with_others(action, 0.0), action)
+    assert torch.isin(shown[wrong], action[mask]).all()
+    assert torch.equal(with_others(action, mask, 0.0), action)
+    assert torch.equal(with_others(action, mask & False, 1.0), action)
 
 
 def test_past_actions_are_wrong_in_training_only() -> None:
