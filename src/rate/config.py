@@ -6,7 +6,7 @@ A recipe returns one; the command line edits it; the run directory keeps it.
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -146,10 +146,20 @@ def implied(config: RunConfig, given: Mapping[str, Any]) -> dict[str, Any]:
     model = given.get("model", config.model)
     now = given.get(window, before[0]), given.get(segment, getattr(model, "segment_len", None))
     if config.train.segment_lens and lengths not in given and list(map(str, now)) != list(map(str, before)):
-        return {lengths: () if now[1] is None else now}
+        return {lengths: () if now[1] is None else _rescaled(config.train.segment_lens, before, now)}
     if getattr(config.model, "context", None) != config.train.window or (window in given) == (context in given):
         return {}
     return {window: given[context]} if context in given else {context: given[window]}
+
+
+def _rescaled(lengths: Sequence[int], before: Sequence[Any], now: Sequence[Any]) -> tuple[int, ...]:
+    """Lengths for another window and other segments: as long beside them as before, where that divides the window."""
+    try:
+        (old_window, old_segment), (window, segment) = map(int, before), map(int, now)
+    except ValueError:  # words that are no numbers are refused where they are read
+        return ()
+    found = (window * one // old_window if one > old_segment else segment * one // old_segment for one in lengths)
+    return tuple(one for one in found if one and window % one == 0)
 
 
 def config_to_json(config: RunConfig) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from rate.experiment import Run, collect_once, data_root, train_run
 from rate.experiment.data import cut_windows, never_seen
 from rate.experiment.judging import Budget, OverBudgetError
 from rate.experiment.own import own
+from rate.models.presets.rate import RateConfig
 from rate.recipes import recipe
 from rate.training.checkpoint import load_checkpoint
 
@@ -77,6 +78,24 @@ def test_the_context_of_a_sliding_model_sets_its_window() -> None:
 def test_segments_follow_from_the_window_of_own_data(data: Path) -> None:
     chosen = read_arguments(["--data", str(data), "--train.window", "30"]).config
     assert getattr(chosen.model, "segment_len", None) == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "longer"),
+    [
+        ((), False),
+        (("--eval.cases", "length=12"), False),
+        (("--eval.cases", "length=12", "length=90", "--train.steps", "5"), True),
+        (("--eval.cases=length=90",), True),
+        (("--eval.max-steps", "31"), True),
+    ],
+)
+def test_longer_episodes_than_those_of_the_data_may_be_asked_for(words: tuple[str, ...], longer: bool) -> None:
+    """Then there is no clock that ends with the data, and memory learns to keep."""
+    data = collect_once(rate.ENVS.get("aar"), CollectRequest(episodes=20, seed=0, kwargs={"length": 12}))
+    chosen = read_arguments(["--data", str(data), *words]).config
+    assert isinstance(chosen.model, RateConfig)
+    assert (chosen.model.timesteps == 0, bool(chosen.train.segment_lens)) == (longer, longer)
 
 
 def test_help_shows_the_values_that_the_options_lead_to(capsys: pytest.CaptureFixture[str]) -> None:

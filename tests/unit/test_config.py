@@ -224,11 +224,12 @@ def test_the_encoder_is_edited_like_any_part(config: RunConfig) -> None:
 
 def test_lengths_of_segments_follow_the_window_and_the_segments_of_the_policy() -> None:
     config = recipe("tmaze/rate")
-    assert len(config.train.segment_lens) == 4
-    assert edit(config, {"model.segment_len": 15}).train.segment_lens == (30, 15)
-    assert edit(config, {"train": {"window": 60}}).train.segment_lens == (60, 5)
+    assert config.train.segment_lens == (30, 15, 10, 5, 5, 5)
+    assert edit(config, {"model.segment_len": 6}).train.segment_lens == (30, 15, 10, 6, 6, 6)
+    assert edit(config, {"train": {"window": 60}}).train.segment_lens == (60, 30, 20, 5, 5, 5)
+    assert edit(recipe("aar/rate"), {"model.segment_len": 18}).train.segment_lens == (90, 45, 30, 18, 18, 6)
     assert edit(config, {"model.segment_len": 15, "train.segment_lens": (15,)}).train.segment_lens == (15,)
     assert edit(config, {"model.width": 32}).train.segment_lens == config.train.segment_lens
     own = {"model": replace(config.model, segment_len=3), "train.window": 9}
-    assert edit(config, own).train.segment_lens == (9, 3)
+    assert edit(config, own).train.segment_lens == (9, 3, 3, 3, 3)  # half of nine is no length
     assert edit(config, {"model": recipe("tmaze/dt").model}).train.segment_lens == ()

@@ -5,11 +5,13 @@ The options are the fields of the configuration, so they differ from recipe to r
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rate import plugins
 from rate.cli.console import OUT, bar, note
@@ -115,7 +117,7 @@ def read_arguments(args: Sequence[str]) -> TrainArguments:
         default = edit(begun, {"data.path": full_name(data)} if data else {})
         default = edit(default, {"env.name": env} if env else {})
     elif data:
-        default = own_config(full_name(data), env, model or "rate", _window(rest))
+        default = own_config(full_name(data), env, model or "rate", _window(rest), _asked(rest))
     elif out and resume:
         started = RunDir.open(Path(out))
         default = config_from_json(started.read_config(), started.config)
@@ -168,7 +170,18 @@ def _window(args: list[str]) -> int | None:
     return int(text) if text.isdecimal() and int(text) > 0 else None
 
 
-def own_config(source: str, env: str | None, model: str, window: int | None = None) -> RunConfig:
+def _asked(args: list[str]) -> dict[str, Any]:
+    """What the options say of the length of evaluated episodes, where it can be read."""
+    flag, steps = "--eval.cases", _peek(args, "--eval.max-steps") or ""
+    behind = args[args.index(flag) + 1 :] if flag in args else [_peek(args, flag) or "--"]
+    cases = tuple(itertools.takewhile(lambda text: not text.startswith("--"), behind))
+    limit = {"max_steps": int(steps)} if steps.isdecimal() and int(steps) > 0 else {}
+    return {**({"cases": cases} if cases else {}), **limit}
+
+
+def own_config(
+    source: str, env: str | None, model: str, window: int | None = None, asked: Mapping[str, Any] | None = None
+) -> RunConfig:
     """The recipe for one's own data; the environment is the given one, else the one that the data names."""
     MODELS.get(model)  # said before anything else
     store = open_data(source, data_root())
@@ -176,7 +189,7 @@ def own_config(source: str, env: str | None, model: str, window: int | None = No
         env, reason = named_env(store)
         if reason:
             note(f"{reason}; training without an environment")
-    return own(store, source, env, model, window, on_note=note)
+    return own(store, source, env, model, window, asked, note)
 
 
 def slug(config: RunConfig) -> str:

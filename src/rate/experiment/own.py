@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -44,14 +44,15 @@ def own(
     env: str,
     model: str = "rate",
     window: int | None = None,
+    asked: Mapping[str, Any] | None = None,
     on_note: Callable[[str], None] = lambda text: None,
 ) -> RunConfig:
     """A run on the data of `store`, named `source`; with an empty `env` there is no environment.
 
-    The sizes of the model follow from the `window` (None: from the longest episode). `on_note` gets what the user
-    should know.
+    The sizes of the model follow from the `window` (None: from the longest episode). `asked` has the fields of the
+    evaluation that were given, as it may ask for longer episodes. `on_note` gets what the user should know.
     """
-    judged, limit = _judged(store, find_env(env), on_note) if env else (EvalConfig(), None)
+    judged, limit = _judged(store, find_env(env), asked or {}, on_note) if env else (EvalConfig(), None)
     facts = _facts(store, limit, window)
     data = DataConfig(path=source, return_scale=max(1.0, float(np.abs(store.returns).max())))
     config = standard(env, model, facts, data, judged, "own")
@@ -84,8 +85,10 @@ def named_env(store: TrajectoryStore) -> tuple[str, str]:
     return ("", differ[0] + made) if differ else (name, "")
 
 
-def _judged(store: TrajectoryStore, spec: EnvSpec, on_note: Callable[[str], None]) -> tuple[EvalConfig, int]:
-    """How a policy is judged, and the steps of an episode then.
+def _judged(
+    store: TrajectoryStore, spec: EnvSpec, asked: Mapping[str, Any], on_note: Callable[[str], None]
+) -> tuple[EvalConfig, int]:
+    """How a policy is judged, and the steps of the longest episode then, where the evaluation is as asked.
 
     Where the case of an environment names no target, that is a return which one in twenty episodes reached.
 
@@ -95,10 +98,11 @@ def _judged(store: TrajectoryStore, spec: EnvSpec, on_note: Callable[[str], None
     case = cases_of(spec, cases or ("",))[0]
     target = None if case.target_return is not None else float(np.quantile(store.returns, TARGET_QUANTILE))
     limit = None if case.max_steps < UNLIMITED else _limit(store, spec, case)
-    asked = (EvalConfig(seed=seed, episodes=MOST_EPISODES) for seed in itertools.count())
-    unseen = next(config.seed for config in asked if not shares_seeds(store, config))
+    tried = (EvalConfig(seed=seed, episodes=MOST_EPISODES) for seed in itertools.count())
+    unseen = next(config.seed for config in tried if not shares_seeds(store, config))
     judged = EvalConfig(cases=cases, target_return=target, max_steps=limit, seed=unseen)
-    return judged, limited(case, judged).max_steps
+    wanted = replace(judged, **asked)
+    return judged, max(limited(one, wanted).max_steps for one in cases_of(spec, wanted.cases or ("",)))
 
 
 def _limit(store: TrajectoryStore, spec: EnvSpec, case: EvalCase) -> int:
