@@ -95,6 +95,7 @@ OPTIONS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "no episodes to evaluate while training": (["--train.evaluate-episodes", "0"], ("train.evaluate_episodes is 0",)),
     "learning rate": (["--train.learning-rate", "-1"], ("train.learning_rate",)),
     "bptt": (["--train.bptt-segments", "0"], ("train.bptt_segments",)),
+    "steps left out of whole windows": (["--train.thinned"], ("train.thinned goes with train.windows",)),
     "device": (["--train.device", "abacus"], ("'abacus'",)),
     "a device that holds nothing": (["--train.device", "meta"], ("'meta' cannot be used",)),
     "episodes without end": (["--data.episodes", str(2**62)], ("episodes is 4611686018427387904; it must be at most",)),
@@ -110,6 +111,13 @@ OPTIONS: dict[str, tuple[list[str], tuple[str, ...]]] = {
 def test_option_of_train(case: str, refused: Refused, tmp_path: Path) -> None:
     arguments, parts = OPTIONS[case]
     refused([*words(tmp_path / "run"), *arguments], *parts)
+
+
+def test_values_refuse_windows_that_leave_steps_out_before_there_is_a_run(refused: Refused, tmp_path: Path) -> None:
+    thinned = ["--train.windows", "3", "9", "--train.thinned"]
+    sizes = ["--train.window", "9", "--train.steps", "1", "--data.episodes", "4", "--data.options", "length=9"]
+    refused(["train", "tmaze/cql-lstm", *sizes, *thinned, "--out", str(tmp_path / "run")], "train.thinned leaves out")
+    assert not (tmp_path / "run").exists()
 
 
 ORACLE = ["train", "tmaze/oracle-dt", "--model.context", "9", "--train.window", "9", "--train.steps", "1"]

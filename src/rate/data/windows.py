@@ -137,8 +137,7 @@ class Windows:
 
     def _thinned(self, items: Ids, index_step: int, length: int) -> Ids:
         """Steps of episodes, those past the end last."""
-        if self._lookahead:
-            raise ConfigError("train.thinned leaves out steps that values are learnt from; set it to False")
+        assert not self._lookahead, "the steps after those of a window are not the next ones of a thinned one"
         starts = self._starts(items, index_step, self.length)
         order = np.random.default_rng([self.seed, index_step, 5]).random((len(items), self.length))
         order[starts[:, None] + np.arange(self.length) >= self.lengths[items][:, None]] = 2

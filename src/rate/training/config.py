@@ -154,6 +154,8 @@ class TrainConfig:
             raise self._error("windows", f"hold lengths that divide train.window = {self.window}")
         if self.windows and self.windows[-1] != self.window:
             raise self._error("windows", f"end with train.window = {self.window}")
+        if self.thinned and not self.windows:
+            raise ConfigError("train.thinned goes with train.windows, lengths of windows that are shorter than a whole one")
         if self.bptt_segments is not None and self.bptt_segments < 1:
             raise self._error("bptt_segments", "be at least 1, or None for all")
 

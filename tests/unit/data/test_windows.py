@@ -110,11 +110,6 @@ def test_thinned_windows_of_short_episodes_keep_all_steps_and_begin_anywhere(sto
     assert first == set(range(7))
 
 
-def test_values_refuse_windows_that_leave_steps_out(store: TrajectoryStore) -> None:
-    with pytest.raises(ConfigError, match="thinned"):
-        Windows(store, [5], length=6, lookahead=1).batch(0, 1, length=2, thinned=True)
-
-
 def test_fixed_tiles_long_episodes_when_starts_are_random(store: TrajectoryStore) -> None:
     windows = Windows(store, range(len(LENGTHS)), length=4, start="random")
     segments = list(windows.fixed(3))
