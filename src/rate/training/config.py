@@ -155,7 +155,7 @@ class TrainConfig:
         if self.windows and self.windows[-1] != self.window:
             raise self._error("windows", f"end with train.window = {self.window}")
         if self.thinned and not self.windows:
-            raise ConfigError("train.thinned goes with train.windows, lengths of windows that are shorter than a whole one")
+            raise ConfigError("train.thinned goes with train.windows, shorter windows than a whole one")
         if self.bptt_segments is not None and self.bptt_segments < 1:
             raise self._error("bptt_segments", "be at least 1, or None for all")
 
