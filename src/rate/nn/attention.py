@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 Rows: TypeAlias = tuple[Tensor, Tensor]
 """Cosines and sines of some slots, (L, heads + still, width) each."""
+FEW = 128
+"""Slots up to which plain products train sooner on a CPU than the fused kernel, which is made for long rows."""
 
 
 class Rotary(nn.Module):
@@ -48,6 +50,14 @@ def turn(x: Tensor, rows: Rows) -> Tensor:
     return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), sin)
 
 
+def as_products(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
+    """What the fused kernel computes, as two products: queries (B, G, R, width), keys and values (B, G, L, width)."""
+    shape, pairs = query.shape, query.shape[0] * query.shape[1]
+    asked = query.flatten(0, 1) / math.sqrt(shape[-1])
+    scores = torch.baddbmm(bias.expand(pairs, -1, -1), asked, key.flatten(0, 1).transpose(1, 2))
+    return torch.bmm(scores.softmax(-1), value.flatten(0, 1)).view(shape)
+
+
 class Attention(nn.Module):
     """Bias-free projections to `heads` query heads over `kv_heads` key / value heads of `head_width`.
 
@@ -71,11 +81,20 @@ class Attention(nn.Module):
         query = query.transpose(1, 2).reshape(batch, self.kv_heads, length * self.share, self.head_width)
         return query, turned[:, :, self.heads :].transpose(1, 2)
 
+    def chosen(self, query: Tensor, wanted: Tensor) -> Tensor:
+        """The queries (B, G, L x share, width) of some of the L tokens."""
+        batch, groups, _, width = query.shape
+        by_token = query.view(batch, groups, -1, self.share * width)
+        return by_token.index_select(2, wanted).view(batch, groups, -1, width)
+
     def forward(self, query: Tensor, key_value: Tensor, bias: Tensor) -> Tensor:
         """Mix the values of all slots that `bias` (L x share, slots) leaves visible: (B, L, heads x width)."""
         dropout = self.dropout if self.training else 0.0
         key, value = key_value[:, : self.kv_heads], key_value[:, self.kv_heads :]
-        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=dropout)
+        if self.training and not dropout and key.shape[2] <= FEW and key.device.type == "cpu":
+            mixed = as_products(query, key, value, bias)
+        else:
+            mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=dropout)
         batch, groups, rows, width = mixed.shape
         return mixed.view(batch, groups, rows // self.share, self.share * width).transpose(1, 2).flatten(2)
 

@@ -14,8 +14,8 @@ class Causal(nn.Module, ABC):
     """Nothing is carried from call to call."""
 
     @abstractmethod
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, L, D) -> (B, L, D), every token."""
+    def forward(self, x: Tensor, wanted: Tensor) -> Tensor:
+        """(B, L, D) -> (B, wanted, D), the outputs of the tokens in these places."""
 
     @abstractmethod
     def last(self, x: Tensor) -> Tensor:
@@ -29,8 +29,8 @@ class CausalTransformer(Causal):
         super().__init__()
         self.transformer = Transformer(config, torch.ones(slots, slots).tril().bool())
 
-    def forward(self, x: Tensor) -> Tensor:
-        hidden: Tensor = self.transformer(x, 0, ())[0]
+    def forward(self, x: Tensor, wanted: Tensor) -> Tensor:
+        hidden: Tensor = self.transformer(x, 0, (), wanted)[0]
         return hidden
 
     def last(self, x: Tensor) -> Tensor:

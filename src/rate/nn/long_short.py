@@ -120,8 +120,8 @@ class LongShort(Causal):
         self.norm = nn.LayerNorm(sizes.width)
         self.blocks = nn.ModuleList(Block(sizes) for _ in range(sizes.layers))
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self._run(x, x.shape[1])
+    def forward(self, x: Tensor, wanted: Tensor) -> Tensor:
+        return self._run(x, x.shape[1]).index_select(1, wanted)
 
     def last(self, x: Tensor) -> Tensor:
         return self._run(x, 1)[:, 0]

@@ -54,14 +54,16 @@ class Layer(nn.Module):
                 nn.LayerNorm(width), nn.Linear(width, inner), nn.GELU(), nn.Linear(inner, width), self.dropout
             )
 
-    def forward(self, x: Tensor, rows: Rows, bias: Tensor, keys: Keys | None = None, queries: int = 0) -> Tensor:
-        """Run tokens (B, L, D) in the slots of the rows; with `queries`, only that many of the last are asked for.
+    def forward(
+        self, x: Tensor, rows: Rows, bias: Tensor, keys: Keys | None = None, wanted: Tensor | None = None
+    ) -> Tensor:
+        """Run tokens (B, L, D) in the slots of the rows; with `wanted`, only the outputs of some of them are made.
 
         `keys` takes the new keys and values and gives all that the tokens look at; None: the new ones.
         """
         query, key_value = self.project(x, rows)
-        if queries:
-            x, query = x[:, -queries:], query[:, :, -queries * self.attention.share :]
+        if wanted is not None:
+            x, query = x.index_select(1, wanted), self.attention.chosen(query, wanted)
         return self.mix(x, query, key_value if keys is None else keys(key_value), bias)
 
     def project(self, x: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
@@ -133,36 +135,40 @@ class Transformer(nn.Module):
     def _layers(self) -> list[Layer]:
         return [cast(Layer, layer) for layer in self.layers]
 
-    def _bias(self, first: int, start: int, stop: int) -> Tensor:
-        """Scores of the slots start .. stop - 1 against first .. stop - 1, a row per query head of a group."""
-        share = self.config.heads // self.config.kv_heads
-        return self.bias[start:stop, first:stop].repeat_interleave(share, 0)
+    def _bias(self, first: int, start: int, stop: int, wanted: Tensor | None = None) -> Tensor:
+        """Scores of the slots start .. stop - 1, or those `wanted` of them, against first .. stop - 1, a row per query
+        head of a group."""
+        rows = self.bias[start:stop, first:stop]
+        rows = rows if wanted is None else rows.index_select(0, wanted)
+        return rows.repeat_interleave(self.config.heads // self.config.kv_heads, 0)
 
-    def forward(self, x: Tensor, start: int, cache: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
+    def forward(
+        self, x: Tensor, start: int, cache: Sequence[Tensor], wanted: Tensor | None = None
+    ) -> tuple[Tensor, list[Tensor]]:
         """Run the tokens (B, L, D) of the slots from `start` on; `cache` is, per layer, what lies just before them.
 
-        Returns the normed output and the inputs of every layer (what the next segment may cache).
+        Returns the normed output, of all tokens or of those `wanted`, for which alone the top layer then runs, and the
+        inputs of every layer (what the next segment may cache).
         """
         cached = cache[0].shape[1] if cache else 0
-        bias = self._bias(start - cached, start, start + x.shape[1])
+        first, stop, top = start - cached, start + x.shape[1], len(self.layers) - 1
+        bias = self._bias(first, start, stop)
         rows, past_rows = self.rotary(start, x.shape[1]), self.rotary(start - cached, cached)
         inputs: list[Tensor] = []
         for index, layer in enumerate(self._layers()):
             inputs.append(x)
             past = [layer.project(cache[index], past_rows)[1]] if cached else []
+            asked = wanted if index == top else None
+            seen = bias if asked is None else self._bias(first, start, stop, asked)
             # A copy: as a view it would keep queries alive that backward does not need.
-            x = layer(x, rows, bias, lambda new, past=past: torch.cat([*past, new], 2))
+            x = layer(x, rows, seen, lambda new, past=past: torch.cat([*past, new], 2), asked)
         return self.norm(x), inputs
 
     def last(self, x: Tensor) -> Tensor:
-        """The output (B, D) of the last of the tokens (B, L, D); the top layer runs no other query and feed-forward."""
-        share, length = self.config.heads // self.config.kv_heads, x.shape[1]
-        bias, rows = self._bias(0, 0, length), self.rotary(0, length)
-        *below, top = self._layers()
-        for layer in below:
-            x = layer(x, rows, bias)
-        normed: Tensor = self.norm(top(x, rows, bias[-share:], queries=1))
-        return normed[:, 0]
+        """The output (B, D) of the last of the tokens (B, L, D)."""
+        newest = torch.arange(x.shape[1], device=x.device)[-1:]
+        outputs: Tensor = self(x, 0, (), newest)[0]
+        return outputs[:, 0]
 
     def buffers_for(self, batch: int, *, keep_hidden: bool) -> SlotBuffers:
         """Empty buffers for acting."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
 
-from rate.nn.attention import Attention, Rotary, turn
+from rate.nn.attention import Attention, Rotary, as_products, turn
 from rate.nn.transformer import Transformer, TransformerConfig
 
 WIDTH = 8
@@ -151,3 +152,12 @@ def test_weights_are_those_that_the_values_are_mixed_with(heads: int, kv_heads: 
     assert weights.shape == (3, heads, 7, 7) and not weights.triu(1).any()
     value = given[1][:, kv_heads:].repeat_interleave(heads // kv_heads, 1)  # (B, heads, slots, width)
     torch.testing.assert_close(layer(*given), (weights @ value).transpose(1, 2).flatten(2), rtol=1e-5, atol=1e-5)
+
+
+def test_plain_products_are_the_fused_attention() -> None:
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 2, 10, WIDTH), torch.randn(3, 2, 7, WIDTH), torch.randn(3, 2, 7, WIDTH)
+    bias = torch.zeros(10, 7).masked_fill(torch.rand(10, 7) < 0.4, float("-inf"))
+    bias[:, 0] = 0
+    fused = scaled_dot_product_attention(query, key, value, attn_mask=bias)
+    torch.testing.assert_close(as_products(query, key, value, bias), fused, atol=1e-6, rtol=1e-5)

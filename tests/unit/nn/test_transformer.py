@@ -45,3 +45,26 @@ def test_hooks_see_and_change_what_a_layer_gives(way: str, gated: bool) -> None:
         top: nn.Module = decoder.layers[-1]
         top.register_forward_hook(lambda layer, given, output: output * 0)
         assert torch.equal(run(way, decoder, x), decoder.norm.bias.expand(2, -1))
+
+
+@pytest.mark.parametrize("gated", [False, True])
+@pytest.mark.parametrize("cached", [0, 2])
+def test_the_outputs_that_are_wanted_are_those_of_the_whole_run(gated: bool, cached: int) -> None:
+    """Outputs, what the next segment may cache, and gradients, while the top layer runs the wanted tokens alone."""
+    sizes = {**SIZES, "heads": 4, "kv_heads": 2}
+    config = TransformerConfig(**sizes, dropout=0.0, attention_dropout=0.0, gated=gated)
+    torch.manual_seed(0)
+    decoder = Transformer(config, torch.ones(SLOTS + cached, SLOTS + cached).tril().bool())
+    x, cache = torch.randn(2, SLOTS, WIDTH, requires_grad=True), [torch.randn(2, cached, WIDTH)] * (2 if cached else 0)
+    wanted, run_at_the_top = torch.tensor([1, 4, 5]), []
+    decoder.layers[-1].register_forward_hook(lambda layer, given, output: run_at_the_top.append(output.shape[1]))
+    found = []
+    for some in (None, wanted):
+        outputs, inputs = decoder(x, cached, cache, some)
+        outputs = outputs[:, wanted] if some is None else outputs
+        outputs.square().sum().backward()
+        found.append((outputs, *inputs, x.grad, *(p.grad for p in decoder.parameters())))
+        x.grad = None
+        decoder.zero_grad()
+    torch.testing.assert_close(found[0], found[1], atol=1e-5, rtol=1e-5)
+    assert run_at_the_top == [SLOTS, 3]

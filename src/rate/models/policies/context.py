@@ -67,8 +67,8 @@ class ContextPolicy(SequencePolicy[ContextState]):
         if self.oracle is not None:
             fact = self._oracle_token(tree_map(lambda leaf: leaf[:, 0], segment.oracle))
             tokens, first, stop = torch.cat([fact, tokens, fact], 1), first + 1, stop + 1
-        observed = self.backbone(tokens)[:, first : stop : self.tokens.config.per_step]
-        return Output(prediction=self.readout(observed)), state
+        observed = torch.arange(first, stop, self.tokens.config.per_step, device=tokens.device)
+        return Output(prediction=self.readout(self.backbone(tokens, observed))), state
 
     @torch.no_grad()
     def step(self, x: Inputs, state: ContextState) -> tuple[Output, ContextState]:

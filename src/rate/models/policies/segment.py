@@ -149,11 +149,12 @@ class SegmentPolicy(SequencePolicy[SegmentState]):
         complete = length == slots.steps
         sequence = torch.cat([state.memory, tokens, state.memory] if complete else [state.memory, tokens], 1)
         cache = [rows[:, slots.cache - state.cached :] for rows in state.cache]
-        hidden, inputs = self.transformer(sequence, slots.cache, cache)
         behind = slots.memory + tokens.shape[1]
-        first, written = slots.memory + self.tokens.config.observed, hidden[:, behind:]
-        observed = hidden[:, first : behind : slots.per_step]  # the o_t of every step
-        output = Output(prediction=self.readout(observed))
+        observed = torch.arange(slots.memory + self.tokens.config.observed, behind, slots.per_step)  # the o_t
+        wanted = torch.cat([observed, torch.arange(behind, sequence.shape[1])]).to(sequence.device)
+        hidden, inputs = self.transformer(sequence, slots.cache, cache, wanted)
+        written = hidden[:, length:]
+        output = Output(prediction=self.readout(hidden[:, :length]))
         if not complete:
             return output, state
         return output, self._advance(state, written, inputs, segment.mask.all(1))
