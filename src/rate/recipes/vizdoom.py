@@ -82,14 +82,19 @@ def two_colors(model: str, window: int = WINDOW) -> RunConfig:
     cases = CASES[:1] if model in ORACLE else CASES
     judged = EvalConfig(cases=cases, episodes=100, batch=25, target_return=TARGET * window / WINDOW, prompt="constant")
     config = standard(NAME, model, facts, data, judged, f"{NAME}/{model}")
-    fields = {
+    fields: dict[str, Any] = {
         "model.encoder": ENCODER,
         "model.previous_action": False,  # most actions repeat the one before, and to repeat is learnt before to look
         "train.batch_size": round(SEEN / window),
         "train.windows": tuple(window // share for share in SHARES),
         "train.thinned": True,
         "train.steps": STEPS,
+        "train.learning_rate": 3e-3,
     }
+    if getattr(config.model, "memory_tokens", 0):
+        # The table was made with these and that rate; the one recipe has shorter segments and a lower one since.
+        half = facts.segment // 2
+        fields |= {"model.segment_len": half, "train.segment_lens": (window, window // 2, facts.segment, half)}
     return edit(config, fields)
 
 
