@@ -27,8 +27,8 @@ STEPS, KEEPING = 2000, 6000
 """Optimiser steps: of one length of segments, and where memory must keep, of several lengths one after the other: with
 4,000 one seed of five of AAR did not find how to carry over two borders, with 6,000 it did."""
 FAST, STEADY = 3e-3, 1e-3
-"""Learning rates of these. Where the next length begins, memory is asked for that is not there yet, and at 3e-3 a policy
-may unlearn what it knew: AAR's seed 0 lost it at steps 2,000 and 3,000, in whole windows too, and did not find it again."""
+"""Learning rates of these. Where memory must keep, what it has learnt over one border must outlive the steps in which
+the next length of segments is learnt, and 3e-3 was too much for that on some seeds."""
 SEEN, MOST_WINDOWS = 1536, 64
 """Steps of episodes in a batch, however long a window is, so that an optimiser step costs the same on every task; and
 windows, of which more teach a small data set by heart. To find what memory is for takes many steps rather than large
@@ -97,9 +97,11 @@ def _memory(preset: ModelConfig, facts: Facts) -> dict[str, Any]:
     valve = getattr(preset, "valve", "")
     aligned = {"valve_bias": 4.0, "valve_start": "aligned"} if VALVES.get(valve).attends else {}
     if facts.open_ended:
+        # Acting with the shortest segments but one: over the shortest, which teach to keep, memory is carried so often
+        # that single weights lose it, and their mean with them.
         when = {"memory_noise_from": QUIET, "memory_noise_ramp": RAMP}
         noise = {"memory_noise": NOISE, "memory_noise_unit": "memory", **when}
-        return {"segment_len": shortest(facts), "memory_tokens": ROWS, **aligned, **noise}
+        return {"segment_len": max(1, facts.segment // 2), "memory_tokens": ROWS, **aligned, **noise}
     # Where memory must keep for longer there is no cache: one of all that a window has seen leaves memory nothing to do
     # in training, and it would not learn to keep. A memory without a valve (RMT) has no cache either.
     tokens = (2 + facts.returns_vary) * facts.segment + 2 * ROWS
@@ -126,20 +128,12 @@ def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
 
 
 def _stages(facts: Facts, window: int) -> tuple[int, ...]:
-    """Lengths of segments, each for the same share of the steps. The shortest have two shares, so that they are learnt
-    before noise begins."""
-    acting, half = shortest(facts), facts.segment // 2
-    return window, window // 2, facts.segment, half, acting, acting
-
-
-def shortest(facts: Facts) -> int:
-    """Steps of the segments that a policy acts with where memory must keep: those over which it was carried most often
-    in training, as memory that outlives eighteen updates of a window under noise outlives those of a longer episode.
-
-    At most a sixth of `Facts.segment`; a single step is no segment to learn from, and then it is the half.
-    """
-    half = max(1, facts.segment // 2)
-    return max((length for length in range(2, half // 3 + 1) if facts.window % length == 0), default=half)
+    """Lengths of segments, each for the same share of the steps. Those that a policy acts with have two shares, so that
+    they are learnt before noise begins; at most a third of them comes last, as memory that outlives eighteen updates of
+    a window under noise outlives those of a longer episode. A single step is no segment to learn from."""
+    acting = facts.segment // 2
+    shorter = (length for length in range(2, acting // 3 + 1) if window % length == 0)
+    return window, window // 2, facts.segment, acting, acting, max(shorter, default=acting)
 
 
 def half(batch_size: int) -> int:

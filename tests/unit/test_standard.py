@@ -32,10 +32,10 @@ def test_windows_hold_the_episode_in_whole_and_in_half_segments(steps: int) -> N
     facts = replace(BIT, steps=steps)
     model, train = chosen("rate", facts)
     assert steps <= train.window < steps + 3 * facts.segment and facts.segment <= 70
-    *longer, half, acting, again = train.segment_lens
-    assert longer == [facts.window, facts.window // 2, facts.segment] and half == facts.segment // 2
-    assert model.segment_len == acting == again
-    assert acting == half < 6 or 2 <= acting <= half // 3
+    *longer, acting, shortest = train.segment_lens
+    assert longer == [facts.window, facts.window // 2, facts.segment, model.segment_len]
+    assert acting == model.segment_len == facts.segment // 2
+    assert shortest == acting < 6 or 2 <= shortest <= acting // 3
     assert all(train.window % length == 0 for length in train.segment_lens)
     assert abs(train.batch_size * train.window - SEEN) <= train.window or train.batch_size == MOST_WINDOWS
     model.check_window(train.window)
