@@ -44,7 +44,9 @@ FORMS: dict[str, dict[str, Any]] = {
     "lstm": {"model.valve": "lstm"},
 }
 """Forms of the valve, by what differs from the recipe."""
-STUDY: dict[str, Any] = {"train.steps": 1000, "model.cache_tokens": 0, "eval.episodes": 50}
+STUDY: dict[str, Any] = {"model.cache_tokens": 0, "eval.episodes": 50}
+BRIEF, LONGER = 1000, {"minigrid-memory": 3000}
+"""Optimiser steps; of small batches in which most steps show a wall it takes more to find the object."""
 CASES = {"tmaze": ("length=30", "length=900"), "minigrid-memory": ("size=41", "size=151")}
 """Where a form is judged: at the length of the data, and far beyond it."""
 
@@ -54,7 +56,11 @@ def forms() -> Iterator[SuiteRun]:
     for seed in range(3):
         for env in ("tmaze", "minigrid-memory", *HELD[:2]):
             base = recipe(f"{env}/rate")
-            own = {"train.batch_size": half(base.train.batch_size), "eval.cases": CASES.get(env, ())}
+            own = {
+                "train.steps": LONGER.get(env, BRIEF),
+                "train.batch_size": half(base.train.batch_size),
+                "eval.cases": CASES.get(env, ()),
+            }
             for form, fields in FORMS.items():
                 config = edit(base, {**fields, **STUDY, **own, "seed": seed})
                 yield SuiteRun(name=f"{env.removeprefix('popgym/')}/{form}/seed{seed}", config=config)
