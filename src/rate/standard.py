@@ -124,6 +124,7 @@ def standard_training(model: ModelConfig, facts: Facts) -> TrainConfig:
         average=AVERAGED,
         segment_lens=lengths if getattr(model, "memory_tokens", 0) else (),
         turns="newest",
+        borders="drawn" if facts.open_ended else "even",
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import gymnasium as gym
@@ -111,11 +112,11 @@ class Segment:
     def __len__(self) -> int:
         return self.mask.shape[1]
 
-    def split(self, length: int | None) -> Iterator[Segment]:
-        """Cut into segments of `length` steps (the last may be shorter); None: one segment."""
+    def split(self, length: int | None, first: int | None = None) -> Iterator[Segment]:
+        """Cut into segments of `length` steps (the last may be shorter), the first of `first`; None: one segment."""
         size = length or len(self)
-        for start in range(0, len(self), size):
-            yield tree_map(lambda leaf, at=start: leaf[:, at : at + size], self)
+        for start, stop in pairwise([0, *range(first or size, len(self), size), len(self)]):
+            yield tree_map(lambda leaf, start=start, stop=stop: leaf[:, start:stop], self)
 
     def at(self, step: int) -> Inputs:
         """What a policy is given at one step of the segment, the first of which is the first of the episodes."""

@@ -290,7 +290,11 @@ def _learner(
 
 def _unroll(config: TrainConfig) -> Unroll:
     return partial(
-        unroll, bptt_segments=config.bptt_segments, recompute=config.recompute, action_noise=config.action_noise
+        unroll,
+        bptt_segments=config.bptt_segments,
+        recompute=config.recompute,
+        action_noise=config.action_noise,
+        drawn_borders=config.borders == "drawn",
     )
 
 

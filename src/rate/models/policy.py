@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -125,16 +125,19 @@ def unroll(
     bptt_segments: int | None = None,
     recompute: bool = False,
     action_noise: float = 0.0,
+    drawn_borders: bool = False,
 ) -> Output:
     """Run a window segment by segment; gradients cross at most `bptt_segments` segments (None: all of them).
 
     With `recompute`, backward runs each segment again instead of keeping its activations: a third more time, and the
     memory of one segment however long the window. With `action_noise`, a share of the past actions is shown wrong.
-    Both this and the borders that gradients do not cross are drawn anew in each call, in training only.
+    With `drawn_borders`, the first segment may be shorter than the others, so that all borders move. All of this, and
+    the borders that gradients do not cross, is drawn anew in each call, in training only.
     """
     if policy.training and action_noise:
         window = replace(window, action=with_others(window.action, window.mask, action_noise))
-    segments = list(window.split(policy.segment_len))
+    first = _first_length(policy, len(window)) if policy.training and drawn_borders else None
+    segments = list(window.split(policy.segment_len, first))
     reach = min(bptt_segments or len(segments), len(segments))
     shift = int(torch.randint(reach, ())) if policy.training and 1 < reach < len(segments) else 0
     state = policy.initial_state(window.mask.shape[0])
@@ -142,10 +145,26 @@ def unroll(
     for index, segment in enumerate(segments):
         if index and reach < len(segments) and (index + shift) % reach == 0:
             state = tree_map(Tensor.detach, state)
-        run = partial(checkpoint, policy, use_reentrant=False) if recompute else policy
-        output, state = run(segment, state)
+        run = partial(_run, policy, None if index else first)
+        output, state = checkpoint(run, segment, state, use_reentrant=False) if recompute else run(segment, state)
         predictions.append(output.prediction)
     return Output(prediction=torch.cat(predictions, 1))
+
+
+def _first_length(policy: SequencePolicy[Any], steps: int) -> int | None:
+    """Steps of the first segment: as many as of the others half of the time, else any number below; None: all alike."""
+    length = policy.segment_len
+    if length is None or not 1 < length < steps:
+        return None
+    return min(length, int(torch.randint(1, 2 * length, ())))
+
+
+def _run(policy: SequencePolicy[S], steps: int | None, segment: Segment, state: S) -> tuple[Output, S]:
+    """One segment, in slots for so many steps; None: as the policy has them. What backward runs again does the same."""
+    if steps is None:
+        return policy(segment, state)  # type: ignore[no-any-return]
+    with policy.segments_of(steps):
+        return policy(segment, state)  # type: ignore[no-any-return]
 
 
 def with_others(action: Tensor, mask: Tensor, share: float) -> Tensor:

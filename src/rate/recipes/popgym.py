@@ -41,7 +41,7 @@ SIX = ("RepeatFirst", "RepeatPrevious", "CountRecall", "Autoencode", "Concentrat
 THREE = ("CountRecall", "Autoencode", "Concentration")
 """Those of the six that no model solves in 600 steps on 1,000 episodes."""
 SMALL: dict[str, Any] = {"data.episodes": 600, "train.steps": 600, "train.learning_rate": 3e-3, "eval.episodes": 50}
-"""What all 48 tasks get, with batches of a half: about half a minute of one thread a run. So few steps must be large."""
+"""What all 48 tasks get, with batches of a half: half a minute of one thread a run. So few steps must be large."""
 LONGER: dict[str, Any] = {"data.episodes": 3000, "train.steps": 1500, "train.betas": (0.9, 0.95)}
 
 

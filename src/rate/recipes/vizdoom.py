@@ -90,6 +90,7 @@ def two_colors(model: str, window: int = WINDOW) -> RunConfig:
         "train.thinned": True,
         "train.steps": STEPS,
         "train.learning_rate": 3e-3,
+        "train.borders": "even",
     }
     if getattr(config.model, "memory_tokens", 0):
         # The table was made with these and that rate; the one recipe has shorter segments and a lower one since.

@@ -21,6 +21,7 @@ EVALUATIONS = 10
 Schedule = Literal["cosine", "linear", "constant"]
 Precision = Literal["auto", "float32", "bfloat16"]
 Turns = Literal["even", "newest"]
+Borders = Literal["even", "drawn"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +48,10 @@ class TrainConfig:
     turns: Turns = "even"
     """Which of them take turns how often: all alike, or the newest at every other step. It is the one that is not yet
     learnt, and where the next one comes before it is, memory may not be found at all."""
+    borders: Borders = "even"
+    """`drawn`: in training the first segment of a window is of any length up to that of the others, drawn at each step,
+    and all borders move with it: what is seen, kept and asked for meets them in places that a longer episode may show.
+    """
     cache_tokens: tuple[int, ...] = ()
     """Lengths of the cache to train with, one after the other, each for the same share of the steps. The last is the
     model's own. A long cache teaches the task, and memory takes over what a shorter one no longer holds. None: its own.
