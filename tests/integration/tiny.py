@@ -35,6 +35,7 @@ TRAIN = {
     "checkpoint_every": 8,
     "device": "cpu",
     "segment_lens": (),
+    "borders": "even",
 }
 
 

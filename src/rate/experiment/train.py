@@ -282,13 +282,14 @@ def _learner(
     if config.train.bptt_segments and policy.segment_len is None:
         raise ConfigError(f"{config.model.name} has no segments; leave train.bptt_segments at None")
     prepare(policy)
-    objective = config.objective.build(policy, _unroll(config.train))
+    objective = config.objective.build(policy, unroll_of(config.train))
     if config.train.thinned and objective.lookahead:
         raise ConfigError("train.thinned leaves out steps that values are learnt from; set it to False")
     return policy, objective
 
 
-def _unroll(config: TrainConfig) -> Unroll:
+def unroll_of(config: TrainConfig) -> Unroll:
+    """How a training runs a policy over a window."""
     return partial(
         unroll,
         bptt_segments=config.bptt_segments,

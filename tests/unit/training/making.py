@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ from rate.config import config_to_json
 from rate.data.windows import Windows, split_episodes
 from rate.experiment import seed_everything
 from rate.experiment.data import prepare_data
-from rate.experiment.train import fit
-from rate.models import unroll
+from rate.experiment.train import fit, unroll_of
 from rate.objectives import BehaviourCloning, Objective
 from rate.training.ranks import Ranks
 from rate.training.run_dir import RunDir
@@ -41,10 +39,7 @@ def trainer_of(
     fit(run, store, policy)
     return Trainer(
         policy=policy,
-        objective=objective
-        or BehaviourCloning(
-            partial(unroll, bptt_segments=run.train.bptt_segments, action_noise=run.train.action_noise)
-        ),
+        objective=objective or BehaviourCloning(unroll_of(run.train)),
         config=run.train,
         run=RunDir.open(path) if path.exists() else RunDir.create(path, config_to_json(run), {}, {}),
         train=Windows(store, train, length=run.train.window, seed=run.seed),

@@ -420,7 +420,7 @@ def test_lengths_of_windows_divide_the_window_and_end_with_it(lengths: tuple[int
         TrainConfig(window=9 if named == "divide" else 18, windows=lengths)
 
 
-DRAWN = {"bptt_segments": 2, "action_noise": 0.5}
+DRAWN = {"bptt_segments": 2, "action_noise": 0.5, "borders": "drawn"}
 STAGES = {"segment_lens": (9, 3), "cache_tokens": (12, 6, 0), "windows": (3, 9), "thinned": True}
 
 
