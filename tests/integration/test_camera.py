@@ -20,7 +20,7 @@ def test_it_is_solved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.setattr(sys, "argv", ["camera.py", "data/camera", "1500"])
     runpy.run_path(str(EXAMPLES / "camera.py"), run_name="__main__")
-    trained = ["train", "--data", "data/camera", "--env", "camera:make", "--train.steps", "600", "--out", "run"]
+    trained = ["train", "--data", "data/camera", "--env", "camera:make", "--train.steps", "1200", "--out", "run"]
     assert main([*trained, "--threads", "1"]) == 0
     capsys.readouterr()
     assert main(["eval", "run", "--env", "camera:make", "--episodes", "50", "--json"]) == 0

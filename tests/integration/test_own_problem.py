@@ -47,7 +47,7 @@ def config_of(*words: str) -> RunConfig:
     ("model", "options"),
     [
         ("bc-lstm", [*QUICK, "--train.steps", "300"]),
-        pytest.param("rate", ["--train.steps", "400"], marks=pytest.mark.slow),
+        pytest.param("rate", ["--train.steps", "800"], marks=pytest.mark.slow),
     ],
 )
 def test_the_whole_day(model: str, options: list[str], place: Path, capsys: pytest.CaptureFixture[str]) -> None:
